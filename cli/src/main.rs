@@ -1,0 +1,2 @@
+//! The hsa-replay command.
+fn main() {}

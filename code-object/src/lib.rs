@@ -1,0 +1,1 @@
+//! Reader of AMDGPU code objects: kernel metadata, symbols and writable segments.

@@ -1,0 +1,1 @@
+//! Options, environment, config file, reasons and report records: what others test against.

@@ -1,0 +1,1 @@
+//! A software gfx942: memory, queues, signals, events, clocks and dispatch.

@@ -1,0 +1,1 @@
+//! Decoder and interpreter for AMD GPU machine code (gfx942).

@@ -1,0 +1,1 @@
+//! Preloaded library that answers for the kernel driver and libdrm with the software GPU.
