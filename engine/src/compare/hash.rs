@@ -1,0 +1,47 @@
+//! The fingerprint of what one pass changed.
+
+use std::fmt;
+
+use xxhash_rust::xxh3::Xxh3;
+
+/// Hash of all that changed in a pass, over all regions in the order in which they are compared.
+///
+/// For each maximal sequence of changed blocks (see [`BLOCK`](super::BLOCK)) it takes in the bytes, then the address and
+/// the length in bytes as little-endian 64-bit words: the length is known only at the end of a sequence that spans chunks.
+/// Two passes that ran from one snapshot have equal hashes exactly when they left equal bytes.
+pub struct PassHash(Box<Xxh3>);
+
+impl PassHash {
+    /// The hash of a pass that has changed nothing so far.
+    pub fn new() -> Self {
+        Self(Box::new(Xxh3::new()))
+    }
+
+    /// The 128-bit xxh3 of what was taken in.
+    pub fn value(&self) -> u128 {
+        self.0.digest128()
+    }
+
+    pub(super) fn bytes(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    pub(super) fn end_of_sequence(&mut self, address: u64, length: u64) {
+        let mut words = [0; 16];
+        words[..8].copy_from_slice(&address.to_le_bytes());
+        words[8..].copy_from_slice(&length.to_le_bytes());
+        self.0.update(&words);
+    }
+}
+
+impl Default for PassHash {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for PassHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PassHash({:032x})", self.value())
+    }
+}
