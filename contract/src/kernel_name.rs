@@ -1,0 +1,83 @@
+//! A kernel's two names: the mangled symbol and the signature that people read.
+
+use cpp_demangle::{DemangleOptions, Symbol};
+
+/// Suffix of the symbol that names a kernel's descriptor (LLVM AMDGPU usage guide, "Kernel Descriptor").
+const DESCRIPTOR_SUFFIX: &str = ".kd";
+
+/// Prefix of the kernels with which HIP itself copies and fills memory.
+const RUNTIME_PREFIX: &str = "__amd_rocclr_";
+
+/// The names of one kernel. Demangling costs a few microseconds: make one per kernel, not per dispatch.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct KernelName {
+    symbol: String,
+    demangled: String,
+}
+
+impl KernelName {
+    /// Names the kernel of `symbol`, which may be the descriptor's name (with `.kd`) or the kernel's.
+    pub fn new(symbol: &str) -> Self {
+        let symbol = symbol.strip_suffix(DESCRIPTOR_SUFFIX).unwrap_or(symbol);
+        Self { symbol: symbol.to_owned(), demangled: demangle(symbol) }
+    }
+
+    /// The mangled name without `.kd`: the report's `symbol`.
+    pub fn symbol(&self) -> &str {
+        &self.symbol
+    }
+
+    /// The demangled signature, or the symbol where it is not a mangled name: the report's `kernel`.
+    pub fn demangled(&self) -> &str {
+        &self.demangled
+    }
+
+    /// Whether this is one of HIP's own copies and fills.
+    pub fn is_runtime_internal(&self) -> bool {
+        self.symbol.starts_with(RUNTIME_PREFIX)
+    }
+}
+
+fn demangle(symbol: &str) -> String {
+    // Only Itanium names: `cpp_demangle` would also accept bare type encodings, and a C kernel named `f` is not
+    // `float`.
+    if !symbol.starts_with("_Z") {
+        return symbol.to_owned();
+    }
+    Symbol::new(symbol)
+        .ok()
+        .and_then(|parsed| parsed.demangle_with_options(&DemangleOptions::default()).ok())
+        .unwrap_or_else(|| symbol.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_descriptor_name_gives_signature_and_symbol() {
+        let name = KernelName::new("_Z5saxpyfPKfPf.kd");
+        assert_eq!(name.symbol(), "_Z5saxpyfPKfPf");
+        assert_eq!(name.demangled(), "saxpy(float, float const*, float*)");
+    }
+
+    #[test]
+    fn a_c_name_is_left_as_it_is() {
+        assert_eq!(KernelName::new("f").demangled(), "f");
+        assert_eq!(KernelName::new("_Zbroken").demangled(), "_Zbroken");
+    }
+
+    #[test]
+    fn hips_own_kernels_are_known_by_their_prefix() {
+        assert!(KernelName::new("__amd_rocclr_copyBuffer.kd").is_runtime_internal());
+        assert!(!KernelName::new("_Z20__amd_rocclr_mimicryv").is_runtime_internal());
+    }
+
+    #[test]
+    fn a_hostile_name_neither_overflows_the_stack_nor_takes_for_ever() {
+        let nested = format!("_Z1f{}i", "P".repeat(100_000));
+        assert!(!KernelName::new(&nested).demangled().is_empty());
+        let templates = format!("_Z{}", "1aI".repeat(33_000));
+        assert!(!KernelName::new(&templates).demangled().is_empty());
+    }
+}

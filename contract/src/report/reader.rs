@@ -1,0 +1,241 @@
+//! Reading reports: one record at a time, whatever happened to the file.
+//!
+//! A last line that was cut off, lines that are not records and lines beyond any sensible length are counted and
+//! described, and reading goes on behind them. Memory stays bounded by the longest line accepted.
+
+use std::io::{self, BufRead};
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::Record;
+use crate::record::{Begin, Dispatch, SCHEMA_VERSION, Session, Summary};
+
+/// The longest line accepted, in bytes.
+const LONGEST_LINE: usize = 64 << 20;
+
+/// The most problems that are kept with their description.
+const DESCRIBED: usize = 16;
+
+/// How every record begins, as the writer writes it.
+const START: &[u8] = b"{\"record\":\"";
+
+/// What is wrong with a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ProblemKind {
+    /// The last line has no end: the process died while writing it.
+    Truncated,
+    /// The line is not a record.
+    Corrupt,
+    /// The line is longer than any record.
+    TooLong,
+    /// The line is a record that this version does not know.
+    Unknown,
+}
+
+/// A line that could not be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Its number, from 1.
+    pub line: u64,
+    /// What is wrong.
+    pub kind: ProblemKind,
+    /// The same for people, in one line.
+    pub detail: String,
+}
+
+/// Iterates over the records of a report. An I/O error is returned once and ends the iteration.
+#[derive(Debug)]
+pub struct Reader<R> {
+    input: R,
+    buffer: Vec<u8>,
+    longest: usize,
+    line: u64,
+    problems: Vec<Problem>,
+    problem_count: u64,
+    failed: bool,
+}
+
+enum Line {
+    Whole,
+    Unended,
+    TooLong,
+    End,
+}
+
+impl<R: BufRead> Reader<R> {
+    /// Reads records from `input`.
+    pub fn new(input: R) -> Self {
+        Self {
+            input,
+            buffer: Vec::new(),
+            longest: LONGEST_LINE,
+            line: 0,
+            problems: Vec::new(),
+            problem_count: 0,
+            failed: false,
+        }
+    }
+
+    /// Accepts lines of up to `bytes` bytes.
+    #[must_use]
+    pub fn longest_line(mut self, bytes: usize) -> Self {
+        self.longest = bytes;
+        self
+    }
+
+    /// The first lines so far that could not be used.
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+
+    /// How many lines so far could not be used.
+    pub fn problem_count(&self) -> u64 {
+        self.problem_count
+    }
+
+    /// Number of the line read last, from 1.
+    pub fn line(&self) -> u64 {
+        self.line
+    }
+
+    fn note(&mut self, kind: ProblemKind, detail: impl Into<String>) {
+        self.problem_count += 1;
+        if self.problems.len() < DESCRIBED {
+            self.problems.push(Problem { line: self.line, kind, detail: detail.into() });
+        }
+    }
+
+    /// Reads the next line into the buffer, without its end.
+    fn read_line(&mut self) -> io::Result<Line> {
+        self.buffer.clear();
+        let mut too_long = false;
+        let mut any = false;
+        loop {
+            let chunk = match self.input.fill_buf() {
+                Ok(chunk) => chunk,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            if chunk.is_empty() {
+                return Ok(match (any, too_long) {
+                    (false, _) => Line::End,
+                    (true, true) => Line::TooLong,
+                    (true, false) => Line::Unended,
+                });
+            }
+            any = true;
+            let end = memchr::memchr(b'\n', chunk);
+            let part = &chunk[..end.unwrap_or(chunk.len())];
+            too_long |= self.buffer.len() + part.len() > self.longest;
+            if !too_long {
+                self.buffer.extend_from_slice(part);
+            }
+            let used = part.len() + usize::from(end.is_some());
+            self.input.consume(used);
+            if end.is_some() {
+                return Ok(if too_long { Line::TooLong } else { Line::Whole });
+            }
+        }
+    }
+
+    /// The record in the buffer, if there is one; notes what is wrong otherwise.
+    fn parse(&mut self, ended: bool) -> Option<Record> {
+        let buffer = std::mem::take(&mut self.buffer);
+        let line = buffer.strip_prefix(b"\xef\xbb\xbf").filter(|_| self.line == 1).unwrap_or(&buffer);
+        let record = match parse_line(line) {
+            Ok(record) => Some(record),
+            Err(_) if line.trim_ascii().is_empty() => None,
+            Err((ProblemKind::Unknown, detail)) => {
+                self.note(ProblemKind::Unknown, detail);
+                None
+            }
+            Err((kind, detail)) => {
+                // A process that died inside a line leaves the next process's record behind the torn one.
+                let salvaged = last_start(line).and_then(|at| parse_line(&line[at..]).ok());
+                if salvaged.is_none() && !ended {
+                    self.note(ProblemKind::Truncated, "the last line is cut off");
+                } else {
+                    self.note(kind, detail);
+                }
+                salvaged
+            }
+        };
+        if let Some(Record::Session(session)) = &record
+            && session.schema > SCHEMA_VERSION
+        {
+            let detail = format!(
+                "written by a newer version (schema {} above {SCHEMA_VERSION}): some of it may be misread",
+                session.schema
+            );
+            self.note(ProblemKind::Unknown, detail);
+        }
+        self.buffer = buffer;
+        record
+    }
+}
+
+impl<R: BufRead> Iterator for Reader<R> {
+    type Item = io::Result<Record>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while !self.failed {
+            self.line += 1;
+            let ended = match self.read_line() {
+                Ok(Line::Whole) => true,
+                Ok(Line::Unended) => false,
+                Ok(Line::TooLong) => {
+                    let detail = format!("the line is longer than {} bytes", self.longest);
+                    self.note(ProblemKind::TooLong, detail);
+                    continue;
+                }
+                Ok(Line::End) => return None,
+                Err(error) => {
+                    self.failed = true;
+                    return Some(Err(error));
+                }
+            };
+            if let Some(record) = self.parse(ended) {
+                return Some(Ok(record));
+            }
+        }
+        None
+    }
+}
+
+/// Parses one line. The tag is looked at first, since serde would copy a tagged record before parsing it.
+fn parse_line(line: &[u8]) -> Result<Record, (ProblemKind, String)> {
+    #[derive(Deserialize)]
+    struct Tag {
+        record: String,
+    }
+
+    let tag = match line.strip_prefix(START).and_then(|rest| rest.split(|&byte| byte == b'"').next()) {
+        Some(tag) => String::from_utf8_lossy(tag).into_owned(),
+        None => parse_as::<Tag>(line)?.record,
+    };
+    Ok(match tag.as_str() {
+        "session" => Record::Session(Box::new(parse_as::<Session>(line)?)),
+        "begin" => Record::Begin(parse_as::<Begin>(line)?),
+        "dispatch" => Record::Dispatch(Box::new(parse_as::<Dispatch>(line)?)),
+        "summary" => Record::Summary(parse_as::<Summary>(line)?),
+        _ => {
+            let tag: String = tag.chars().take(40).flat_map(char::escape_debug).collect();
+            parse_as::<serde::de::IgnoredAny>(line)?;
+            return Err((ProblemKind::Unknown, format!("no record of this version is called \"{tag}\"")));
+        }
+    })
+}
+
+fn parse_as<T: DeserializeOwned>(line: &[u8]) -> Result<T, (ProblemKind, String)> {
+    serde_json::from_slice(line).map_err(|error| {
+        let detail: String = error.to_string().chars().take(200).flat_map(char::escape_debug).collect();
+        (ProblemKind::Corrupt, detail)
+    })
+}
+
+/// Where the last record begins, if that is not the line's start.
+fn last_start(line: &[u8]) -> Option<usize> {
+    let at = memchr::memmem::rfind(line, START)?;
+    (at > 0).then_some(at)
+}

@@ -1,0 +1,253 @@
+//! Appending records to a report from inside someone else's process.
+//!
+//! Each record is one line and one `write(2)` on a descriptor opened with `O_APPEND`, so that the lines of several
+//! threads and processes do not mix and a killed process leaves whole lines. What may go wrong is returned, never
+//! thrown at the application: the file's descriptor is out of the way of the application's own, a descriptor that
+//! the application closed and reused is not written to, and a pipe neither blocks for long nor raises `SIGPIPE`.
+
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::{self, Write};
+use std::os::fd::IntoRawFd;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::OFlags;
+
+use super::expand_pid;
+use crate::Record;
+
+/// The report's descriptor is this one or above, where programs that count on low numbers do not look.
+const LOWEST_DESCRIPTOR: i32 = 480;
+
+/// The longest that one record waits for a full pipe.
+const PIPE_PATIENCE: Duration = Duration::from_secs(1);
+
+/// A report cannot be opened. It prints as one line.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {problem}", path.display())]
+pub struct OpenError {
+    /// The report's file.
+    pub path: PathBuf,
+    /// What is wrong and what to do.
+    pub problem: String,
+}
+
+/// A record is lost. It prints as one line.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: cannot write the report: {source} ({lost} records lost)", path.display())]
+pub struct WriteError {
+    /// The report's file.
+    pub path: PathBuf,
+    /// Why.
+    pub source: io::Error,
+    /// Records lost so far, with this one. The first loss is worth saying, the others are not.
+    pub lost: u64,
+}
+
+impl WriteError {
+    /// Whether this is the first loss.
+    pub fn is_first(&self) -> bool {
+        self.lost == 1
+    }
+}
+
+/// An open report.
+#[derive(Debug)]
+pub struct Writer {
+    path: PathBuf,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    target: Target,
+    line: Vec<u8>,
+    /// The last record was cut off: the next one starts with a line end of its own.
+    torn: bool,
+    /// The pipe did not move in time: until it does, records do not wait for it.
+    stalled: bool,
+    lost: u64,
+}
+
+impl Writer {
+    /// Opens the report of process `pid` for appending and creates it if needed; `{pid}` in `template` is expanded.
+    /// Never waits, not even for a pipe's reader.
+    pub fn open(template: &Path, pid: u32) -> Result<Self, OpenError> {
+        let path = expand_pid(template, pid);
+        let target = Target::open(&path)?;
+        let state = State { target, line: Vec::new(), torn: false, stalled: false, lost: 0 };
+        Ok(Self { path, state: Mutex::new(state) })
+    }
+
+    /// The report's file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Appends one record. After an error the next record is tried again.
+    pub fn write(&self, record: &Record) -> Result<(), WriteError> {
+        let mut state = self.state.lock();
+        let state = &mut *state;
+        state.append(&self.path, record).map_err(|source| {
+            state.lost += 1;
+            WriteError { path: self.path.clone(), source, lost: state.lost }
+        })
+    }
+
+    /// Records lost so far.
+    pub fn lost(&self) -> u64 {
+        self.state.lock().lost
+    }
+}
+
+impl State {
+    fn append(&mut self, path: &Path, record: &Record) -> io::Result<()> {
+        self.line.clear();
+        if self.torn {
+            self.line.push(b'\n');
+        }
+        serde_json::to_writer(&mut self.line, record)?;
+        self.line.push(b'\n');
+        if !self.target.is_ours() {
+            self.target.replace(path)?;
+        }
+        let mut written = 0;
+        let mut give_up = None;
+        while written < self.line.len() {
+            match self.target.file.write(&self.line[written..]) {
+                Ok(0) => return Err(self.cut_off(written, io::ErrorKind::WriteZero.into())),
+                Ok(count) => {
+                    written += count;
+                    self.stalled = false;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock && !self.stalled => {
+                    let deadline = *give_up.get_or_insert_with(|| Instant::now() + PIPE_PATIENCE);
+                    if !self.target.wait_until(deadline) {
+                        self.stalled = true;
+                        let error =
+                            io::Error::new(error.kind(), "the pipe is full and its reader does not read");
+                        return Err(self.cut_off(written, error));
+                    }
+                }
+                Err(error) => return Err(self.cut_off(written, error)),
+            }
+        }
+        self.torn = false;
+        Ok(())
+    }
+
+    fn cut_off(&mut self, written: usize, error: io::Error) -> io::Error {
+        // A line end that was owed and not even written is still owed.
+        self.torn |= written > 0;
+        error
+    }
+}
+
+/// The descriptor and the file it must still be.
+#[derive(Debug)]
+struct Target {
+    file: File,
+    identity: (u64, u64),
+}
+
+impl Target {
+    fn open(path: &Path) -> Result<Self, OpenError> {
+        let opened = open_for_append(path, false)
+            .and_then(out_of_the_way)
+            .and_then(|file| file.metadata().map(|metadata| Self { identity: identity(&metadata), file }));
+        opened.map_err(|error| OpenError { path: path.to_owned(), problem: explain(&error) })
+    }
+
+    /// Whether the descriptor is still the report's: programs that become daemons close every descriptor, and the
+    /// number may then name a file of their own.
+    fn is_ours(&self) -> bool {
+        self.file.metadata().is_ok_and(|metadata| identity(&metadata) == self.identity)
+    }
+
+    /// Opens the report again. The old number is the application's now: it is not closed.
+    fn replace(&mut self, path: &Path) -> io::Result<()> {
+        let again = Self::open(path).map_err(|error| io::Error::other(error.problem))?;
+        let _not_ours = std::mem::replace(self, again).file.into_raw_fd();
+        Ok(())
+    }
+
+    /// Waits for room in a pipe; false when there is none by `deadline`.
+    fn wait_until(&self, deadline: Instant) -> bool {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let Ok(timeout) = Timespec::try_from(left) else { return false };
+        let mut descriptors = [PollFd::new(&self.file, PollFlags::OUT)];
+        match poll(&mut descriptors, Some(&timeout)) {
+            Ok(ready) => ready > 0,
+            Err(error) => error == rustix::io::Errno::INTR && !left.is_zero(),
+        }
+    }
+}
+
+/// Empties the report before a program starts, and finds out now whether it can be written.
+///
+/// Where the name holds `{pid}` there is nothing to empty yet: then the folder must exist and be writable.
+pub fn prepare(template: &Path) -> Result<(), OpenError> {
+    let fail = |path: &Path, problem| OpenError { path: path.to_owned(), problem };
+    if expand_pid(template, 0) == template {
+        return open_for_append(template, true).map(drop).map_err(|error| fail(template, explain(&error)));
+    }
+    let sample = expand_pid(template, std::process::id());
+    if sample.is_dir() {
+        return Err(fail(template, explain(&io::ErrorKind::IsADirectory.into())));
+    }
+    let folder = match template.parent() {
+        Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
+        Some(parent) => parent,
+        None => return Err(fail(template, explain(&io::ErrorKind::IsADirectory.into()))),
+    };
+    if expand_pid(folder, 0) != folder {
+        return Ok(());
+    }
+    rustix::fs::access(folder, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK)
+        .map_err(io::Error::from)
+        .and_then(|()| if folder.is_dir() { Ok(()) } else { Err(io::ErrorKind::NotADirectory.into()) })
+        .map_err(|error| fail(template, format!("its folder cannot be written: {error}")))
+}
+
+fn open_for_append(path: &Path, truncate: bool) -> io::Result<File> {
+    let flags = |flags: OFlags| i32::try_from(flags.bits()).map_err(io::Error::other);
+    let mut flags_to_open = OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::APPEND;
+    if truncate {
+        flags_to_open |= OFlags::TRUNC;
+    }
+    let file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .custom_flags(flags(flags_to_open)?)
+        .open(path)?;
+    if file.metadata()?.file_type().is_fifo() {
+        // Being a reader too, we cannot be sent SIGPIPE when the other one goes away.
+        return OpenOptions::new().read(true).write(true).custom_flags(flags(OFlags::NONBLOCK)?).open(path);
+    }
+    Ok(file)
+}
+
+/// Moves the descriptor to a high number, where the limit allows it.
+fn out_of_the_way(file: File) -> io::Result<File> {
+    Ok(rustix::io::fcntl_dupfd_cloexec(&file, LOWEST_DESCRIPTOR).map(File::from).unwrap_or(file))
+}
+
+fn identity(metadata: &Metadata) -> (u64, u64) {
+    (metadata.dev(), metadata.ino())
+}
+
+fn explain(error: &io::Error) -> String {
+    match rustix::io::Errno::from_io_error(error) {
+        Some(rustix::io::Errno::ISDIR) => "is a directory: name a file for the report".to_owned(),
+        Some(rustix::io::Errno::NXIO) => "is a pipe that nobody reads: start its reader first".to_owned(),
+        _ if error.kind() == io::ErrorKind::IsADirectory => {
+            "is a directory: name a file for the report".to_owned()
+        }
+        _ => format!("cannot be opened for writing: {error}"),
+    }
+}

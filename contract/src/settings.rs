@@ -1,0 +1,194 @@
+//! The layers option, environment and config file, resolved into one [`Settings`].
+//!
+//! An option beats the environment, the environment beats the file. Every error names the place that holds the bad
+//! value. The library reads [`Settings::from_environment`]; the command adds its options with
+//! [`Settings::resolve`].
+
+mod error;
+mod file;
+mod layer;
+pub mod value;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io;
+use std::num::NonZeroU16;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+pub use error::SettingError;
+pub use file::read_config_file;
+pub use layer::{Given, Layer, Source};
+
+use crate::record::{Allow, SessionConfig};
+use crate::{KernelFilter, LaunchWindow, OPTIONS, OptionId};
+
+/// Passes of a selected dispatch when nothing says otherwise.
+pub const DEFAULT_PASSES: NonZeroU16 = NonZeroU16::new(2).expect("two is not zero");
+
+/// The report's name when nothing says otherwise.
+pub const DEFAULT_OUTPUT: &str = "hsa-replay-{pid}.jsonl";
+
+/// The longest that one window may take when nothing says otherwise.
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// What was asked for, checked and with defaults filled in.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// How many times a selected dispatch runs.
+    pub passes: NonZeroU16,
+    /// Which kernels are candidates.
+    pub kernel: KernelFilter,
+    /// Which of the matching dispatches are candidates.
+    pub launches: LaunchWindow,
+    /// Whether memory is compared after each pass.
+    pub check: bool,
+    /// The report's name, with `{pid}` not yet expanded.
+    pub output: PathBuf,
+    /// The longest that one window may take.
+    pub timeout: Duration,
+    /// The most bytes that one window's snapshot may take; `None` means half of the memory available then.
+    pub budget: Option<u64>,
+    /// What is replayed although it is not safe in general; ascending, without repetition.
+    pub allow: Vec<Allow>,
+    /// Whether a tainted window ends the process.
+    pub strict: bool,
+    /// What is logged; `None` means nothing.
+    pub log: Option<String>,
+    /// Where the log goes, with `{pid}` not yet expanded; `None` means standard error.
+    pub log_file: Option<PathBuf>,
+    /// The real runtime; `None` means that it is searched for.
+    pub runtime: Option<PathBuf>,
+    /// The library to attach (read by the command only).
+    pub shim: Option<PathBuf>,
+    /// The config file that took part.
+    pub config: Option<PathBuf>,
+    /// One line for each thing that looks like a mistake but does no harm, for example an unknown variable.
+    pub warnings: Vec<String>,
+    given: BTreeMap<OptionId, Given>,
+}
+
+impl Settings {
+    /// Resolves environment and config file, as the library does in the program it is loaded into.
+    ///
+    /// `vars` is the environment; `read_file` reads the config file that it may name, in general
+    /// [`read_config_file`].
+    pub fn from_environment(
+        vars: impl IntoIterator<Item = (OsString, OsString)>,
+        read_file: impl FnOnce(&Path) -> io::Result<Vec<u8>>,
+    ) -> Result<Self, SettingError> {
+        Self::resolve(Layer::default(), vars, read_file)
+    }
+
+    /// Resolves options, environment and config file, as the command does.
+    pub fn resolve(
+        options: Layer,
+        vars: impl IntoIterator<Item = (OsString, OsString)>,
+        read_file: impl FnOnce(&Path) -> io::Result<Vec<u8>>,
+    ) -> Result<Self, SettingError> {
+        let (environment, warnings) = Layer::from_variables(vars);
+        let named = options.get(OptionId::Config).or_else(|| environment.get(OptionId::Config));
+        let file = match named {
+            None => Layer::default(),
+            Some(given) => {
+                let path = Path::new(&given.text);
+                let bytes = read_file(path).map_err(|error| {
+                    SettingError::new(given.place(OptionId::Config), format!("cannot be read: {error}"))
+                })?;
+                file::parse(path, &bytes)?
+            }
+        };
+        let mut given = file.into_values();
+        given.extend(environment.into_values());
+        given.extend(options.into_values());
+        Self::check(given, warnings)
+    }
+
+    fn check(given: BTreeMap<OptionId, Given>, warnings: Vec<String>) -> Result<Self, SettingError> {
+        let values = Values(&given);
+        let path = |id| values.0.get(&id).map(|given| PathBuf::from(&given.text));
+        Ok(Self {
+            passes: values.parse(OptionId::Passes, value::passes)?.unwrap_or(DEFAULT_PASSES),
+            kernel: values.parse(OptionId::Kernel, KernelFilter::new)?.unwrap_or_default(),
+            launches: LaunchWindow {
+                skip: values.parse(OptionId::LaunchSkip, value::count)?.unwrap_or(0),
+                count: values.parse(OptionId::LaunchCount, value::count)?,
+            },
+            check: values.parse(OptionId::Check, value::switch)?.unwrap_or(true),
+            output: path(OptionId::Output).unwrap_or_else(|| DEFAULT_OUTPUT.into()),
+            timeout: values.parse(OptionId::Timeout, value::duration)?.unwrap_or(DEFAULT_TIMEOUT),
+            budget: values.parse(OptionId::Budget, value::size)?,
+            allow: values.parse(OptionId::Allow, value::kinds)?.unwrap_or_default(),
+            strict: values.parse(OptionId::Strict, value::switch)?.unwrap_or(false),
+            log: values.parse(OptionId::Log, |text| Ok(text.to_owned()))?,
+            log_file: path(OptionId::LogFile),
+            runtime: path(OptionId::Runtime),
+            shim: path(OptionId::Shim),
+            config: path(OptionId::Config),
+            warnings,
+            given,
+        })
+    }
+
+    /// Whether the library replays at all: the number of passes is known from an option, the environment or the
+    /// file. Otherwise it forwards every call and does nothing else.
+    pub fn armed(&self) -> bool {
+        self.given.contains_key(&OptionId::Passes)
+    }
+
+    /// Where the value of `id` came from; `None` for a default.
+    pub fn source_of(&self, id: OptionId) -> Option<&Source> {
+        self.given.get(&id).map(|given| &given.source)
+    }
+
+    /// Every variable that gives a process the same settings without a config file, in the table's order.
+    /// Names of files are as given: relative ones depend on the process's working directory.
+    pub fn to_variables(&self) -> Vec<(&'static str, OsString)> {
+        OPTIONS
+            .iter()
+            .filter(|spec| !matches!(spec.id, OptionId::Config | OptionId::Shim))
+            .filter_map(|spec| self.given.get(&spec.id).map(|given| (spec.variable, given.text.clone())))
+            .collect()
+    }
+
+    /// The settings as the report's session record shows them.
+    pub fn to_record(&self) -> SessionConfig {
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        SessionConfig {
+            passes: self.passes.get(),
+            kernel: self.kernel.pattern().map(str::to_owned),
+            launch_skip: self.launches.skip,
+            launch_count: self.launches.count,
+            check: self.check,
+            output: text(&self.output),
+            timeout: self.timeout.as_secs_f64(),
+            budget: self.budget,
+            allow: self.allow.clone(),
+            strict: self.strict,
+            log: self.log.clone(),
+            log_file: self.log_file.as_deref().map(text),
+            runtime: self.runtime.as_deref().map(text),
+            config: self.config.as_deref().map(text),
+        }
+    }
+}
+
+/// The values of all layers, the strongest for each option.
+struct Values<'a>(&'a BTreeMap<OptionId, Given>);
+
+impl Values<'_> {
+    /// The option's value, parsed; an error names the place that holds it.
+    fn parse<T>(
+        &self,
+        id: OptionId,
+        parse: impl FnOnce(&str) -> Result<T, String>,
+    ) -> Result<Option<T>, SettingError> {
+        let Some(given) = self.0.get(&id) else { return Ok(None) };
+        let fail = |problem| SettingError::new(given.place(id), problem);
+        let text = given.text.to_str().ok_or_else(|| fail("must be UTF-8 text".to_owned()))?;
+        parse(text).map(Some).map_err(fail)
+    }
+}
+
+#[cfg(test)]
+mod tests;
