@@ -1,1 +1,21 @@
 //! Drop-in `libhsa-runtime64.so.1`: exports every symbol of the HSA runtime and forwards each to the real one.
+//!
+//! - [`forward`]: the exports, one trampoline each through a slot; [`bind`] fills a slot on its first call.
+//! - [`runtime`]: finds and opens the real runtime; [`absent`] answers for what it lacks.
+//! - [`hooks`]: the functions that stand in for some exports.
+//! - [`debugger`]: the one exported data symbol. [`identity`]: the exports that mark this library.
+//! - [`log`]: messages, off unless asked for.
+//!
+//! Nothing happens before the first HSA call: no constructor, no thread, no environment read.
+
+#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+compile_error!("hsa-replay is for x86-64 Linux: its trampolines follow the System V ABI of that machine");
+
+mod absent;
+mod bind;
+mod debugger;
+mod forward;
+mod hooks;
+mod identity;
+mod log;
+mod runtime;

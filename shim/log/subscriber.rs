@@ -1,0 +1,115 @@
+//! A `tracing` subscriber that needs nothing but the event: no thread-local storage, no lock that a fork could leave closed.
+//!
+//! The usual formatting layers keep their buffer in thread-local storage and fail once it is destroyed, which is when
+//! applications shut the runtime down from `atexit` handlers.
+
+use std::fmt::{self, Write as _};
+use std::io::Write as _;
+
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::subscriber::Interest;
+use tracing::{Event, Metadata, Subscriber};
+use tracing_appender::rolling::RollingFileAppender;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::fmt::MakeWriter as _;
+
+/// Where lines go.
+#[derive(Debug)]
+pub enum Output {
+    /// File descriptor 2, not Rust's locked handle of it.
+    StandardError,
+    /// A file that never rotates, hence never takes its lock for writing.
+    File(RollingFileAppender),
+}
+
+/// Formats each event into one line and writes it at once.
+#[derive(Debug)]
+pub struct Lines {
+    filter: Targets,
+    output: Output,
+}
+
+impl Lines {
+    pub fn new(filter: Targets, output: Output) -> Self {
+        Self { filter, output }
+    }
+
+    fn line(event: &Event<'_>) -> Result<String, fmt::Error> {
+        let metadata = event.metadata();
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        let mut line = String::new();
+        write!(line, "{}.{:06} ", now.as_secs(), now.subsec_micros())?;
+        write!(line, "{:5} {}[{}]", metadata.level().as_str(), metadata.target(), std::process::id())?;
+        let mut fields = Fields { line: &mut line, result: Ok(()) };
+        event.record(&mut fields);
+        fields.result?;
+        line.push('\n');
+        Ok(line)
+    }
+}
+
+impl Subscriber for Lines {
+    fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
+        if self.enabled(metadata) { Interest::always() } else { Interest::never() }
+    }
+
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.is_event() && self.filter.would_enable(metadata.target(), metadata.level())
+    }
+
+    fn max_level_hint(&self) -> Option<LevelFilter> {
+        self.filter.default_level().into_iter().chain(self.filter.iter().map(|(_, level)| level)).max()
+    }
+
+    fn event(&self, event: &Event<'_>) {
+        let Ok(line) = Self::line(event) else { return };
+        match &self.output {
+            Output::StandardError => write_all(libc::STDERR_FILENO, line.as_bytes()),
+            // A full disk must not hurt the application.
+            Output::File(file) => drop(file.make_writer().write_all(line.as_bytes())),
+        }
+    }
+
+    // Spans are not used.
+    fn new_span(&self, _span: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+    fn record(&self, _span: &Id, _values: &Record<'_>) {}
+    fn record_follows_from(&self, _span: &Id, _follows: &Id) {}
+    fn enter(&self, _span: &Id) {}
+    fn exit(&self, _span: &Id) {}
+}
+
+struct Fields<'a> {
+    line: &'a mut String,
+    result: fmt::Result,
+}
+
+impl Visit for Fields<'_> {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.record_debug(field, &format_args!("{value}"));
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        let written = match field.name() {
+            "message" => write!(self.line, " {value:?}"),
+            name => write!(self.line, " {name}={value:?}"),
+        };
+        self.result = self.result.and(written);
+    }
+}
+
+/// Writes all bytes, or gives up in silence: there is nowhere left to complain to.
+pub fn write_all(descriptor: i32, mut bytes: &[u8]) {
+    while !bytes.is_empty() {
+        // SAFETY: the slice is readable for its whole length.
+        let written = unsafe { libc::write(descriptor, bytes.as_ptr().cast(), bytes.len()) };
+        match usize::try_from(written) {
+            Ok(0) => return,
+            Ok(count) => bytes = &bytes[count..],
+            Err(_) if std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted => {}
+            Err(_) => return,
+        }
+    }
+}
