@@ -83,6 +83,11 @@ impl CodeObject {
         &self.kernels
     }
 
+    /// The kernels alone, without copying them.
+    pub fn into_kernels(self) -> Vec<Kernel> {
+        self.kernels
+    }
+
     /// Parts of the loaded image that a kernel can write: writable LOAD segments less what becomes read-only after
     /// relocation. Ascending, not empty, not overlapping.
     pub fn writable_segments(&self) -> &[Segment] {

@@ -5,6 +5,7 @@
 //! [`runtime::Runtime`]. Every entry point may be called from any thread, including the runtime's own event thread, and
 //! none of them waits for a window.
 
+pub mod code;
 pub mod compare;
 mod engine;
 pub mod handles;
