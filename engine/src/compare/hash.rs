@@ -6,8 +6,9 @@ use xxhash_rust::xxh3::Xxh3;
 
 /// Hash of all that changed in a pass, over all regions in the order in which they are compared.
 ///
-/// For each maximal sequence of changed blocks (see [`BLOCK`](super::BLOCK)) it takes in the bytes, then the address and
-/// the length in bytes as little-endian 64-bit words: the length is known only at the end of a sequence that spans chunks.
+/// For each maximal sequence of changed blocks (see [`BLOCK`](super::BLOCK)) it takes in the address, the bytes, then the
+/// length: numbers as little-endian 64-bit words, the length last since it is known only at the end of a sequence that
+/// spans chunks. That is the report's hash of ranges, over ranges rounded out to blocks.
 /// Two passes that ran from one snapshot have equal hashes exactly when they left equal bytes.
 pub struct PassHash(Box<Xxh3>);
 
@@ -26,11 +27,8 @@ impl PassHash {
         self.0.update(bytes);
     }
 
-    pub(super) fn end_of_sequence(&mut self, address: u64, length: u64) {
-        let mut words = [0; 16];
-        words[..8].copy_from_slice(&address.to_le_bytes());
-        words[8..].copy_from_slice(&length.to_le_bytes());
-        self.0.update(&words);
+    pub(super) fn word(&mut self, word: u64) {
+        self.0.update(&word.to_le_bytes());
     }
 }
 

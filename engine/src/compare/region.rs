@@ -101,6 +101,7 @@ impl RegionComparison {
             Some(sequence) if sequence.end == start => sequence.end = end,
             _ => {
                 self.end_sequence(hash);
+                hash.word(self.base.wrapping_add(start));
                 self.sequence = Some(start..end);
             }
         }
@@ -112,7 +113,7 @@ impl RegionComparison {
 
     fn end_sequence(&mut self, hash: &mut PassHash) {
         if let Some(sequence) = self.sequence.take() {
-            hash.end_of_sequence(self.base.wrapping_add(sequence.start), sequence.end - sequence.start);
+            hash.word(sequence.end - sequence.start);
         }
     }
 }

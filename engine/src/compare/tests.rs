@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
+use hsa_replay_contract::record::RangeHasher;
 use proptest::prelude::*;
-use xxhash_rust::xxh3::xxh3_128;
 
 use super::*;
 
@@ -44,13 +44,11 @@ fn naive_runs(length: usize, unit: usize, differs: impl Fn(Range<usize>) -> bool
 }
 
 fn naive_hash(now: &[u8], blocks: &[Range<u64>]) -> u128 {
-    let mut text = Vec::new();
+    let mut hasher = RangeHasher::new();
     for block in blocks {
-        text.extend_from_slice(&now[index(block)]);
-        text.extend_from_slice(&(BASE + block.start).to_le_bytes());
-        text.extend_from_slice(&(block.end - block.start).to_le_bytes());
+        hasher.update(BASE + block.start, &now[index(block)]);
     }
-    xxh3_128(&text)
+    hasher.finish().0
 }
 
 fn index(range: &Range<u64>) -> Range<usize> {
