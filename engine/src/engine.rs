@@ -1,8 +1,17 @@
 //! The entry points that the hooks call.
 
+use crate::agent::AgentState;
 use crate::handles::{Agent, Executable, HardwareQueue, Pool, Signal};
-use crate::runtime::{Runtime, RuntimeError, RuntimeResult};
-use std::sync::Arc;
+use crate::inventory::{Classifier, Inventory, Record};
+use crate::process::Process;
+use crate::queue::SoftQueue;
+use crate::report::Report;
+use crate::runtime::{AgentFacts, Runtime, RuntimeError, RuntimeResult};
+use crate::shared_memory::QueueObject;
+use crate::sync::{Arc, AtomicBool, Ordering};
+use hsa_replay_contract::Settings;
+use hsa_replay_contract::record;
+use hsa_replay_contract::report::Writer;
 
 /// Where an application got memory from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,8 +65,7 @@ pub enum Sharing {
 #[derive(Debug)]
 #[must_use = "the result of the free must be reported with Engine::memory_freed"]
 pub struct Freeing {
-    /// Address passed to the free.
-    pub address: u64,
+    record: Option<Record>,
 }
 
 /// Why the engine could not start; the process then runs as if not armed.
@@ -66,65 +74,124 @@ pub enum StartError {
     /// The agents or pools could not be listed.
     #[error("cannot list the agents and memory pools: {0}; replay is off")]
     Enumeration(#[from] RuntimeError),
+    /// Copies need a host agent to name.
+    #[error("the runtime lists no host agent; replay is off")]
+    NoHost,
 }
 
 /// The replay engine of one process, from the first `hsa_init` to the last `hsa_shut_down`.
 pub struct Engine {
-    runtime: Arc<dyn Runtime>,
+    process: Arc<Process>,
+    agents: Vec<Arc<AgentState>>,
+    stopped: AtomicBool,
 }
 
 impl std::fmt::Debug for Engine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Engine").finish_non_exhaustive()
+        f.debug_struct("Engine").field("agents", &self.agents.len()).finish_non_exhaustive()
     }
 }
 
 /// Life.
 impl Engine {
     /// Starts the engine once the runtime is initialised: after the first `hsa_init` of an armed process returned success.
+    /// Writes the session record to the report.
     ///
     /// # Errors
     /// When agents and pools cannot be listed. The caller logs the error and stays disarmed.
-    pub fn start(runtime: Arc<dyn Runtime>) -> Result<Self, StartError> {
-        Ok(Self { runtime })
+    pub fn start(runtime: Arc<dyn Runtime>, settings: Settings, report: Writer) -> Result<Self, StartError> {
+        let facts = runtime.agents()?;
+        let host = facts.iter().find(|facts| !facts.gpu).ok_or(StartError::NoHost)?.agent;
+        let gpus: Vec<&AgentFacts> = facts.iter().filter(|facts| facts.gpu).collect();
+        let classifier = Classifier::new(runtime.pools()?, gpus.iter().map(|facts| facts.agent));
+        let report = Report::new(report, std::process::id());
+        let (path, version) = runtime.identity();
+        let real = record::Runtime { path: known(path), version: known(version) };
+        let listed = (0..).zip(&gpus).map(|(index, facts)| record::Agent {
+            index,
+            name: facts.name.clone(),
+            node: Some(facts.node),
+            uuid: known(facts.uuid.clone()),
+        });
+        report.session(real, listed.collect(), &settings);
+        let handles: Vec<Agent> = gpus.iter().map(|facts| facts.agent).collect();
+        let process = Arc::new(Process::new(runtime, settings, report, Inventory::new(classifier), host));
+        let agents = (0..)
+            .zip(handles)
+            .map(|(index, agent)| Arc::new(AgentState::new(Arc::clone(&process), agent, index)))
+            .collect();
+        Ok(Self { process, agents, stopped: AtomicBool::new(false) })
     }
 
     /// The process has begun to exit (an `atexit` handler, or `hsa_shut_down` about to reach zero): no new window opens,
     /// an open one ends after the running pass, forwarding goes on.
-    pub fn begin_exit(&self) {}
+    pub fn begin_exit(&self) {
+        self.process.begin_exit();
+    }
 
     /// Something was done behind our back that makes windows unsafe (a queue made by a call we do not know, or a queue that
     /// could not be wrapped): no window opens any more, every further candidate is declined. `why` is logged once.
     pub fn disarm(&self, why: &str) {
-        let _ = why;
+        self.process.disarm(why);
     }
 
     /// Just before the last `hsa_shut_down`: stops the workers and gives back the engine's own signals and memory, then
     /// writes the summary. Every later call does nothing and recognises nothing. Not to be called on the event thread.
-    pub fn stop(&self) {}
+    pub fn stop(&self) {
+        self.process.begin_exit();
+        if self.stopped.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        for agent in &self.agents {
+            agent.stop();
+        }
+        for agent in &self.agents {
+            drop(agent.release_queues());
+            agent.workspace.lock().clear(Arc::clone(&self.process.runtime));
+        }
+        self.process.signals.clear();
+        self.process.report.summary();
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+    }
+}
+
+fn known(text: String) -> Option<String> {
+    (!text.is_empty()).then_some(text)
 }
 
 /// Memory.
 impl Engine {
     /// After a successful allocation, mapping or import, before the application sees the address.
     pub fn memory_allocated(&self, allocation: &Allocation) {
-        let _ = allocation;
+        if !self.is_stopped() {
+            self.process.inventory.add(allocation);
+        }
     }
 
-    /// Before the real free, unmap or detach. The record leaves the inventory at once; this waits at most for the chunk of
-    /// that very memory which is being copied now.
+    /// Before the real free, unmap or detach. The record leaves the inventory at once; this waits at most for the chunks of
+    /// that very memory which are being copied now.
     pub fn memory_freeing(&self, address: u64) -> Freeing {
-        Freeing { address }
+        let record = if self.is_stopped() { None } else { self.process.inventory.remove(address) };
+        Freeing { record }
     }
 
     /// After it: if the real call failed, the range stays excluded from then on.
     pub fn memory_freed(&self, freeing: Freeing, succeeded: bool) {
-        let _ = (freeing, succeeded);
+        if let Some(record) = freeing.record
+            && !succeeded
+        {
+            self.process.inventory.put_back_excluded(&record);
+        }
     }
 
     /// After memory was opened to someone else. The address may lie inside an allocation.
     pub fn memory_shared(&self, address: u64, sharing: Sharing) {
-        let _ = (address, sharing);
+        if !self.is_stopped() {
+            self.process.inventory.share(address, sharing);
+        }
     }
 }
 
@@ -132,17 +199,18 @@ impl Engine {
 impl Engine {
     /// After `hsa_executable_freeze` succeeded: kernels and module variables become known.
     pub fn executable_frozen(&self, executable: Executable) {
-        let _ = executable;
+        if !self.is_stopped() {
+            self.process.code.freeze(&*self.process.runtime, executable);
+            self.process.kernels.renew();
+        }
     }
 
     /// Before `hsa_executable_destroy`: its memory is no longer captured or restored once this returns.
     pub fn executable_destroying(&self, executable: Executable) {
-        let _ = executable;
-    }
-
-    /// `hsa_executable_agent_global_variable_define` and its siblings: this address is the application's, not the loader's.
-    pub fn variable_defined(&self, executable: Executable, address: u64) {
-        let _ = (executable, address);
+        if !self.is_stopped() {
+            self.process.code.destroy(executable);
+            self.process.kernels.renew();
+        }
     }
 }
 
@@ -150,91 +218,141 @@ impl Engine {
 impl Engine {
     /// After the real queue was created for the application: makes the software queue and gives the address of the object
     /// to return in its place. `cooperative` is `HSA_QUEUE_TYPE_COOPERATIVE`. A hardware queue that is wrapped already (ROCr
-    /// hands out its cooperative queue many times) gives the same object again, counted.
+    /// hands out its cooperative queue many times) gives the same object again, counted. A queue of an agent that is no GPU
+    /// is given back as it is.
     ///
     /// # Errors
-    /// When memory or signals for it cannot be had. The caller logs it and returns the real queue: its dispatches are
-    /// then out of our sight, and every window on that agent is declined.
+    /// When memory or signals for it cannot be had. The caller logs it, calls [`Engine::disarm`] and returns the real queue:
+    /// its dispatches are out of our sight.
     pub fn wrap_queue(&self, agent: Agent, real: HardwareQueue, cooperative: bool) -> RuntimeResult<u64> {
-        let _ = (agent, real, cooperative, &self.runtime);
-        Err(RuntimeError { call: "wrap_queue", status: 0x1000 })
+        let Some(agent) = self.agents.iter().find(|known| known.agent == agent) else {
+            return Ok(real.0);
+        };
+        if self.is_stopped() {
+            return Ok(real.0);
+        }
+        if let Some(queue) = agent.queue_of(real) {
+            queue.add_owner();
+            return Ok(queue.object().address());
+        }
+        let queue = SoftQueue::new(agent, real, cooperative)?;
+        let object = queue.object().address();
+        agent.add(queue).map_err(|error| {
+            tracing::error!("no thread for the worker of agent {}: {error}", agent.index);
+            RuntimeError { call: "starting the worker", status: hsa_sys::HSA_STATUS_ERROR_OUT_OF_RESOURCES }
+        })?;
+        Ok(object)
+    }
+
+    fn queue(&self, object: u64) -> Option<&SoftQueue> {
+        if self.is_stopped() { None } else { QueueObject::owner(object) }
+    }
+
+    fn queue_of_doorbell(&self, signal: Signal) -> Option<&SoftQueue> {
+        if self.is_stopped() { None } else { QueueObject::owner_of_doorbell(signal) }
     }
 
     /// The real queue behind an object, or `None` when the object is not one of ours. For calls that act on the real queue:
     /// priority, CU mask, profiling, scratch limit, information.
     #[must_use]
     pub fn hardware_queue(&self, object: u64) -> Option<HardwareQueue> {
-        let _ = object;
-        None
+        self.queue(object).map(|queue| queue.hardware().queue())
     }
 
     /// `hsa_queue_load_read_index_*`: slots the application may use again. `None`: not ours.
     #[must_use]
     pub fn load_read_index(&self, object: u64) -> Option<u64> {
-        let _ = object;
-        None
+        self.queue(object).map(|queue| queue.object().read_index())
     }
 
     /// `hsa_queue_load_write_index_*`. `None`: not ours.
     #[must_use]
     pub fn load_write_index(&self, object: u64) -> Option<u64> {
-        let _ = object;
-        None
+        self.queue(object).map(|queue| queue.object().write_index().load(Ordering::Acquire))
     }
 
     /// `hsa_queue_store_write_index_*`; false: not ours.
     #[must_use]
     pub fn store_write_index(&self, object: u64, value: u64) -> bool {
-        let _ = (object, value);
-        false
+        let queue = self.queue(object);
+        if let Some(queue) = queue {
+            queue.object().write_index().store(value, Ordering::Release);
+        }
+        queue.is_some()
     }
 
     /// `hsa_queue_add_write_index_*`, gives the former value. `None`: not ours.
     #[must_use]
     pub fn add_write_index(&self, object: u64, value: u64) -> Option<u64> {
-        let _ = (object, value);
-        None
+        self.queue(object).map(|queue| queue.object().write_index().fetch_add(value, Ordering::AcqRel))
     }
 
     /// `hsa_queue_cas_write_index_*`, gives the former value. `None`: not ours.
     #[must_use]
     pub fn cas_write_index(&self, object: u64, expected: u64, value: u64) -> Option<u64> {
-        let _ = (object, expected, value);
-        None
+        let index = self.queue(object)?.object().write_index();
+        let former = index.compare_exchange(expected, value, Ordering::AcqRel, Ordering::Acquire);
+        Some(former.unwrap_or_else(|former| former))
     }
 
     /// Every plain store to a signal (`hsa_signal_store_*`, `hsa_signal_silent_store_*`): if it is the doorbell of one of our
     /// queues, stores the value, forwards what is ready and gives true; otherwise the caller forwards the call.
     #[must_use]
     pub fn store_doorbell(&self, signal: Signal, value: i64) -> bool {
-        let _ = (signal, value);
-        false
+        let queue = self.queue_of_doorbell(signal);
+        if let Some(queue) = queue {
+            queue.object().set_doorbell(value);
+            queue.rung();
+        }
+        queue.is_some()
     }
 
     /// After any other write to a signal (exchange, compare-and-swap, add, subtract, and, or, xor) has been done by the real
     /// runtime: forwards what is ready if it is the doorbell of one of our queues.
     pub fn doorbell_changed(&self, signal: Signal) {
-        let _ = signal;
+        if let Some(queue) = self.queue_of_doorbell(signal) {
+            queue.rung();
+        }
     }
 
     /// In the error callback of a real queue, before the application's own callback is called with our object: parked packets
-    /// stay where they are and no window touches the queue any more. Each queue's callback is passed on at most once.
+    /// stay where they are and no window touches the queue any more.
     pub fn queue_failed(&self, object: u64) {
-        let _ = object;
+        if let Some(queue) = self.queue(object) {
+            queue.kill();
+        }
     }
 
     /// `hsa_queue_inactivate`. `None`: not ours, forward the call; otherwise the result to return.
     #[must_use]
     pub fn inactivate_queue(&self, object: u64) -> Option<RuntimeResult<()>> {
-        let _ = object;
-        None
+        let queue = self.queue(object)?;
+        queue.kill();
+        Some(self.process.runtime.inactivate_queue(queue.hardware().queue()))
     }
 
     /// `hsa_queue_destroy`: drops parked packets, ends a window of this queue without restoring, destroys the real queue.
-    /// `None`: not ours, forward the call; otherwise the result to return.
+    /// Waits for a copy or a doorbell call of this queue that is under way, not for a pass. `None`: not ours, forward the
+    /// call; otherwise the result to return.
     #[must_use]
     pub fn destroy_queue(&self, object: u64) -> Option<RuntimeResult<()>> {
-        let _ = object;
-        None
+        let queue = self.queue(object)?;
+        let real = queue.hardware().queue();
+        if !queue.remove_owner() {
+            return Some(self.process.runtime.destroy_queue(real));
+        }
+        queue.kill();
+        // Whoever is at work on the queue has left it when its lock is free; nobody begins any more.
+        drop(queue.lock());
+        let ours = queue.agent().remove(queue);
+        let result = self.process.runtime.destroy_queue(real);
+        drop(ours);
+        Some(result)
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.stop();
     }
 }

@@ -5,10 +5,28 @@
 //! [`runtime::Runtime`]. Every entry point may be called from any thread, including the runtime's own event thread, and
 //! none of them waits for a window.
 
+#![deny(unsafe_code)]
+
+mod agent;
 pub mod code;
 pub mod compare;
+mod copy;
 mod engine;
+mod gate;
 pub mod handles;
+mod inventory;
+mod kernels;
+mod loaded;
+mod packet;
+mod process;
+mod queue;
+mod report;
 pub mod runtime;
+mod shared_memory;
+mod signals;
+mod store;
+mod sync;
+mod window;
+mod worker;
 
 pub use engine::{Allocation, Engine, Freeing, Sharing, Source, StartError};

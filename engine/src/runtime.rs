@@ -97,19 +97,14 @@ pub struct LoadedCodeObject {
     pub image: Vec<u8>,
 }
 
-/// A kernel symbol of an executable on one agent.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KernelSymbol {
-    /// `HSA_EXECUTABLE_SYMBOL_INFO_NAME`; ends in `.kd` for code object v3 and later.
-    pub name: String,
-    /// `HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT`: what packets carry.
-    pub kernel_object: u64,
-    /// `HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_KERNARG_SEGMENT_SIZE`, bytes.
-    pub kernarg_bytes: u32,
-}
-
 /// The HSA runtime below the engine.
 pub trait Runtime: Send + Sync + 'static {
+    /// Called first on each thread that the engine starts: keeps the application's signal handlers off it.
+    fn enter_thread(&self) {}
+
+    /// Ends the process at once with this exit code, without running the application's exit handlers.
+    fn end_process(&self, code: i32);
+
     /// All agents, in the runtime's order.
     ///
     /// # Errors
@@ -216,10 +211,4 @@ pub trait Runtime: Send + Sync + 'static {
     /// # Errors
     /// When any part of the walk fails: half a list would leave variables out of a snapshot.
     fn loaded_code_objects(&self, executable: Executable) -> RuntimeResult<Vec<LoadedCodeObject>>;
-
-    /// The kernel symbols of a frozen executable on one agent.
-    ///
-    /// # Errors
-    /// When any part of the walk fails.
-    fn kernels(&self, executable: Executable, agent: Agent) -> RuntimeResult<Vec<KernelSymbol>>;
 }

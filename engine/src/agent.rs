@@ -1,0 +1,168 @@
+//! One agent: its gate, its queues and the worker that runs its windows.
+
+use crate::gate::{Gate, Phase};
+use crate::handles::Agent;
+use crate::process::Process;
+use crate::queue::SoftQueue;
+use crate::sync::{Arc, Condvar, Mutex};
+use crate::window::Workspace;
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+/// State of one GPU agent.
+pub(crate) struct AgentState {
+    pub(crate) process: Arc<Process>,
+    pub(crate) agent: Agent,
+    /// Its number in the report's session.
+    pub(crate) index: u32,
+    pub(crate) gate: Gate,
+    /// What windows keep from one to the next; the worker's alone.
+    pub(crate) workspace: Mutex<Workspace>,
+    queues: Mutex<Vec<Arc<SoftQueue>>>,
+    work: Mutex<Work>,
+    wake: Condvar,
+}
+
+#[derive(Default)]
+struct Work {
+    /// Queues whose head waits for the worker, each once.
+    queues: VecDeque<Arc<SoftQueue>>,
+    stop: bool,
+    worker: Option<std::thread::JoinHandle<()>>,
+}
+
+/// What the worker does next.
+pub(crate) enum Task {
+    /// Looks at this queue.
+    Queue(Arc<SoftQueue>),
+    /// Looks again at the queues that wait for room.
+    Poll,
+    /// Ends.
+    Stop,
+}
+
+impl AgentState {
+    pub(crate) fn new(process: Arc<Process>, agent: Agent, index: u32) -> Self {
+        let workspace = Mutex::new(Workspace::new(Arc::clone(&process.runtime)));
+        Self {
+            process,
+            agent,
+            index,
+            gate: Gate::default(),
+            workspace,
+            queues: Mutex::default(),
+            work: Mutex::default(),
+            wake: Condvar::new(),
+        }
+    }
+
+    /// The live queues of the agent.
+    pub(crate) fn queues(&self) -> Vec<Arc<SoftQueue>> {
+        self.queues.lock().clone()
+    }
+
+    /// The queue in front of this hardware queue.
+    pub(crate) fn queue_of(&self, real: crate::handles::HardwareQueue) -> Option<Arc<SoftQueue>> {
+        self.queues.lock().iter().find(|queue| queue.hardware().queue() == real).cloned()
+    }
+
+    /// Takes in a new queue, and starts the worker with the first one.
+    pub(crate) fn add(self: &Arc<Self>, queue: Arc<SoftQueue>) -> std::io::Result<()> {
+        let mut work = self.work.lock();
+        if work.worker.is_none() {
+            let agent = Arc::clone(self);
+            let name = format!("hsa-replay-{}", self.index);
+            work.worker =
+                Some(std::thread::Builder::new().name(name).spawn(move || crate::worker::run(&agent))?);
+        }
+        drop(work);
+        self.queues.lock().push(queue);
+        Ok(())
+    }
+
+    /// Forgets a queue that is being destroyed.
+    pub(crate) fn remove(&self, queue: &SoftQueue) -> Option<Arc<SoftQueue>> {
+        self.work.lock().queues.retain(|other| !std::ptr::eq(&**other, queue));
+        let mut queues = self.queues.lock();
+        let at = queues.iter().position(|other| std::ptr::eq(&**other, queue))?;
+        Some(queues.swap_remove(at))
+    }
+
+    /// Asks the worker to look at a queue.
+    pub(crate) fn hand_over(&self, queue: &SoftQueue) {
+        let queue = self.queues.lock().iter().find(|other| std::ptr::eq(&***other, queue)).cloned();
+        if let Some(queue) = queue {
+            self.enqueue(queue);
+        }
+    }
+
+    /// Asks the worker to look at all queues, since the gate was opened.
+    pub(crate) fn hand_over_all(&self) {
+        for queue in self.queues() {
+            self.enqueue(queue);
+        }
+    }
+
+    fn enqueue(&self, queue: Arc<SoftQueue>) {
+        let mut work = self.work.lock();
+        if !work.queues.iter().any(|other| Arc::ptr_eq(other, &queue)) {
+            work.queues.push_back(queue);
+        }
+        drop(work);
+        self.wake.notify_one();
+    }
+
+    /// The worker's next task; with `poll`, at the latest after that time.
+    pub(crate) fn next_task(&self, poll: Option<Duration>) -> Task {
+        let mut work = self.work.lock();
+        loop {
+            if let Some(queue) = work.queues.pop_front() {
+                return Task::Queue(queue);
+            }
+            if work.stop {
+                return Task::Stop;
+            }
+            match poll {
+                None => self.wake.wait(&mut work),
+                Some(time) => {
+                    if self.wake.wait_for(&mut work, time).timed_out() && work.queues.is_empty() {
+                        return Task::Poll;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Narrows the gate. When this gives true, no other queue's forwarder is still at work in the wider phase; `own` is the
+    /// queue whose lock the caller holds.
+    pub(crate) fn narrow_gate(&self, phase: Phase, own: &SoftQueue, deadline: Instant) -> bool {
+        self.gate.set(phase);
+        self.queues().iter().all(|queue| std::ptr::eq(&**queue, own) || queue.lock_until(deadline).is_some())
+    }
+
+    /// Opens the gate; what it held back goes on.
+    pub(crate) fn open_gate(&self) {
+        if self.gate.phase() != Phase::Open {
+            self.gate.set(Phase::Open);
+            self.hand_over_all();
+        }
+    }
+
+    /// Lets the worker finish what it was given and waits for its end.
+    pub(crate) fn stop(&self) {
+        let worker = {
+            let mut work = self.work.lock();
+            work.stop = true;
+            work.worker.take()
+        };
+        self.wake.notify_all();
+        if worker.is_some_and(|worker| worker.join().is_err()) {
+            tracing::error!("the worker of agent {} ended by a panic", self.index);
+        }
+    }
+
+    /// Lets go of the queues that the application has not destroyed.
+    pub(crate) fn release_queues(&self) -> Vec<Arc<SoftQueue>> {
+        std::mem::take(&mut *self.queues.lock())
+    }
+}

@@ -1,0 +1,133 @@
+//! The live memory of the application and what a window may do with it.
+//!
+//! The map's lock is held for a look or a change only, never for a copy or a window. A free takes the record out before the
+//! real call, so that the address can be given out again at any time without confusion.
+
+mod classify;
+mod region;
+
+pub(crate) use classify::Classifier;
+pub(crate) use region::{Exclusion, Held, Region, RegionKind};
+
+use crate::handles::Agent;
+use crate::sync::{Arc, AtomicU64, Ordering, RwLock};
+use crate::{Allocation, Sharing};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// All allocations that the hooks have seen and that live.
+#[derive(Debug)]
+pub(crate) struct Inventory {
+    classifier: Classifier,
+    records: RwLock<BTreeMap<u64, Record>>,
+    /// Changes when memory that may hold kernel arguments goes away.
+    kernarg_epoch: AtomicU64,
+}
+
+/// One allocation.
+#[derive(Clone, Debug)]
+pub(crate) struct Record {
+    pub(crate) region: Arc<Region>,
+    exclusion: Option<Exclusion>,
+}
+
+impl Record {
+    /// Why it is not captured, if so.
+    pub(crate) fn exclusion(&self) -> Option<Exclusion> {
+        self.exclusion.or_else(|| self.region.exclusion())
+    }
+}
+
+impl Inventory {
+    pub(crate) fn new(classifier: Classifier) -> Self {
+        Self { classifier, records: RwLock::default(), kernarg_epoch: AtomicU64::new(1) }
+    }
+
+    /// Takes in new memory. A record that is still there for the address is of memory that went unseen.
+    pub(crate) fn add(&self, allocation: &Allocation) {
+        if allocation.address == 0 {
+            return;
+        }
+        let (owner, exclusion) = self.classifier.classify(allocation);
+        let region = Region::new(RegionKind::Allocation, allocation.address, allocation.bytes, owner);
+        let record = Record { region: Arc::new(region), exclusion };
+        let before = self.records.write().insert(allocation.address, record);
+        if let Some(before) = before {
+            self.forget(&before);
+        }
+    }
+
+    /// Takes the record of an allocation out and waits for the chunk of it that is being copied.
+    pub(crate) fn remove(&self, address: u64) -> Option<Record> {
+        let record = self.records.write().remove(&address)?;
+        self.forget(&record);
+        Some(record)
+    }
+
+    fn forget(&self, record: &Record) {
+        record.region.retire();
+        // Any record may have been remembered as kernarg memory; only excluded ones are.
+        if record.exclusion().is_some() {
+            self.kernarg_epoch.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+
+    /// Puts a range back that could not be freed: it is there, but nothing is known of it any more.
+    pub(crate) fn put_back_excluded(&self, record: &Record) {
+        let Region { base, bytes, owner, .. } = *record.region;
+        let region = Region::new(RegionKind::Allocation, base, bytes, owner);
+        let record = Record { region: Arc::new(region), exclusion: Some(Exclusion::FailedFree) };
+        self.records.write().entry(base).or_insert(record);
+    }
+
+    /// Memory was opened to others.
+    pub(crate) fn share(&self, address: u64, sharing: Sharing) {
+        let Some(record) = self.find(address) else {
+            return;
+        };
+        let out = match sharing {
+            Sharing::Exported => true,
+            Sharing::OpenedTo(agent) => self.classifier.is_gpu(agent) && agent != record.region.owner,
+        };
+        if out {
+            record.region.exclude(Exclusion::SharedOut);
+        }
+    }
+
+    pub(crate) fn is_gpu(&self, agent: Agent) -> bool {
+        self.classifier.is_gpu(agent)
+    }
+
+    /// The allocation that an address lies in.
+    pub(crate) fn find(&self, address: u64) -> Option<Record> {
+        let records = self.records.read();
+        let (_, record) = records.range(..=address).next_back()?;
+        record.region.contains(address).then(|| record.clone())
+    }
+
+    /// Changes when an answer of [`Inventory::mark_kernarg`] may have become wrong.
+    pub(crate) fn kernarg_epoch(&self) -> u64 {
+        self.kernarg_epoch.load(Ordering::Acquire)
+    }
+
+    /// A packet takes its arguments from this address: the allocation is excluded for good. Gives its range.
+    pub(crate) fn mark_kernarg(&self, address: u64) -> Option<Range<u64>> {
+        let record = self.find(address)?;
+        record.region.exclude(Exclusion::Kernarg);
+        Some(record.region.base..record.region.end())
+    }
+
+    /// The allocations of an agent that a window captures, by address.
+    pub(crate) fn trackable(&self, agent: Agent) -> Vec<Arc<Region>> {
+        self.records
+            .read()
+            .values()
+            .filter(|record| record.region.owner == agent && record.exclusion().is_none())
+            .filter(|record| record.region.bytes > 0)
+            .map(|record| Arc::clone(&record.region))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,136 @@
+//! One region of memory that a window may capture: a live allocation or a writable segment of loaded code.
+
+use crate::code::ModuleRegion;
+use crate::handles::Agent;
+use crate::sync::{Arc, AtomicBool, Condvar, Mutex, Ordering};
+use std::sync::OnceLock;
+
+/// What a region is to the report.
+#[derive(Clone, Debug)]
+pub(crate) enum RegionKind {
+    /// Memory that the application allocated.
+    Allocation,
+    /// A writable segment of a loaded code object.
+    Module(Arc<ModuleRegion>),
+}
+
+/// Why memory is not captured and not restored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exclusion {
+    /// Allocated for kernel arguments, or a packet took its arguments from it.
+    Kernarg,
+    /// Host memory.
+    Host,
+    /// Device memory that is coherent with the host or other devices while a kernel runs.
+    FineGrained,
+    /// A mapping of the virtual memory calls.
+    VirtualMemory,
+    /// Managed (SVM) memory, which moves.
+    Managed,
+    /// Memory of another process.
+    Import,
+    /// Memory of another programming interface.
+    Interop,
+    /// Exported to another process or opened to another GPU.
+    SharedOut,
+    /// The runtime refused to free it after its record was gone.
+    FailedFree,
+    /// A pool that no agent lists, or an owner that the runtime contradicts.
+    Unknown,
+}
+
+/// A region and its life. The value is its identity: memory that was freed and allocated again at the same address is another
+/// region, and the old one is gone for good.
+#[derive(Debug)]
+pub(crate) struct Region {
+    pub(crate) kind: RegionKind,
+    pub(crate) base: u64,
+    pub(crate) bytes: u64,
+    pub(crate) owner: Agent,
+    gone: AtomicBool,
+    /// Copies of this memory under way.
+    copying: Mutex<usize>,
+    copied: Condvar,
+    /// Found out after allocation.
+    excluded: OnceLock<Exclusion>,
+    /// Whether the runtime agrees with what the call said.
+    confirmed: OnceLock<bool>,
+}
+
+impl Region {
+    pub(crate) fn new(kind: RegionKind, base: u64, bytes: u64, owner: Agent) -> Self {
+        Self {
+            kind,
+            base,
+            bytes,
+            owner,
+            gone: AtomicBool::new(false),
+            copying: Mutex::new(0),
+            copied: Condvar::new(),
+            excluded: OnceLock::new(),
+            confirmed: OnceLock::new(),
+        }
+    }
+
+    pub(crate) fn end(&self) -> u64 {
+        self.base.saturating_add(self.bytes)
+    }
+
+    pub(crate) fn contains(&self, address: u64) -> bool {
+        (self.base..self.end()).contains(&address)
+    }
+
+    /// Holds the memory for a copy of one chunk; `None` when it is gone.
+    pub(crate) fn hold(self: &Arc<Self>) -> Option<Held> {
+        let mut copying = self.copying.lock();
+        if self.is_gone() {
+            return None;
+        }
+        *copying += 1;
+        Some(Held { region: Arc::clone(self) })
+    }
+
+    pub(crate) fn is_gone(&self) -> bool {
+        self.gone.load(Ordering::Acquire)
+    }
+
+    /// The memory is about to go: no copy of it begins any more, and the one under way is waited for.
+    pub(crate) fn retire(&self) {
+        let mut copying = self.copying.lock();
+        self.gone.store(true, Ordering::Release);
+        while *copying > 0 {
+            self.copied.wait(&mut copying);
+        }
+    }
+
+    /// The answer of `ask`, which is called once.
+    pub(crate) fn confirmed(&self, ask: impl FnOnce() -> bool) -> bool {
+        *self.confirmed.get_or_init(ask)
+    }
+
+    /// Excludes the region for good. The first reason stays.
+    pub(crate) fn exclude(&self, exclusion: Exclusion) {
+        let _ = self.excluded.set(exclusion);
+    }
+
+    /// The exclusion found out after allocation.
+    pub(crate) fn exclusion(&self) -> Option<Exclusion> {
+        self.excluded.get().copied()
+    }
+}
+
+/// Memory that is being copied and does not go away meanwhile.
+#[derive(Debug)]
+pub(crate) struct Held {
+    region: Arc<Region>,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let mut copying = self.region.copying.lock();
+        *copying -= 1;
+        if *copying == 0 {
+            self.region.copied.notify_all();
+        }
+    }
+}

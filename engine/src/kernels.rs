@@ -1,0 +1,64 @@
+//! Kernels by the kernel object that packets carry.
+
+use crate::code::LoadedKernel;
+use crate::sync::{Arc, AtomicU64, Mutex, Ordering, RwLock};
+use hsa_replay_contract::{KernelFilter, KernelName};
+use std::collections::HashMap;
+
+/// What is known of a kernel.
+#[derive(Debug)]
+pub(crate) struct Kernel {
+    pub(crate) name: KernelName,
+    /// Whether the filter takes it.
+    pub(crate) matches: bool,
+    /// Dispatches so far of this symbol in the process, over all agents and executables that have it.
+    pub(crate) launches: Arc<AtomicU64>,
+    /// Arguments and sizes from the code object; `None` when no loaded code object holds the kernel.
+    pub(crate) loaded: Option<Arc<LoadedKernel>>,
+}
+
+/// All kernels that packets have named.
+#[derive(Debug)]
+pub(crate) struct KernelTable {
+    filter: KernelFilter,
+    kernels: RwLock<HashMap<u64, Arc<Kernel>>>,
+    launches: Mutex<HashMap<String, Arc<AtomicU64>>>,
+    /// Changes with the loaded code, so that queues can keep what they looked up.
+    epoch: AtomicU64,
+}
+
+impl KernelTable {
+    pub(crate) fn new(filter: KernelFilter) -> Self {
+        Self { filter, kernels: RwLock::default(), launches: Mutex::default(), epoch: AtomicU64::new(1) }
+    }
+
+    pub(crate) fn epoch(&self) -> u64 {
+        self.epoch.load(Ordering::Acquire)
+    }
+
+    /// Code was loaded or unloaded: every kernel is looked up anew. The counts of launches stay.
+    pub(crate) fn renew(&self) {
+        self.kernels.write().clear();
+        self.epoch.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// The kernel of a packet; `loaded` finds it among the loaded code. One that is not there is named by its address.
+    pub(crate) fn find(
+        &self,
+        object: u64,
+        loaded: impl FnOnce() -> Option<Arc<LoadedKernel>>,
+    ) -> Arc<Kernel> {
+        if let Some(kernel) = self.kernels.read().get(&object) {
+            return Arc::clone(kernel);
+        }
+        let loaded = loaded();
+        let name = match &loaded {
+            Some(loaded) => KernelName::new(loaded.symbol()),
+            None => KernelName::new(&format!("kernel_object_{object:#x}")),
+        };
+        let matches = self.filter.matches(&name);
+        let launches = Arc::clone(self.launches.lock().entry(name.symbol().to_owned()).or_default());
+        let kernel = Arc::new(Kernel { name, matches, launches, loaded });
+        Arc::clone(self.kernels.write().entry(object).or_insert(kernel))
+    }
+}

@@ -1,0 +1,64 @@
+//! The life of loaded code: its kernels become known with a freeze, its writable memory is captured until the executable
+//! goes.
+
+use crate::code::{LoadedKernel, Modules};
+use crate::handles::{Agent, Executable};
+use crate::inventory::{Region, RegionKind};
+use crate::runtime::Runtime;
+use crate::sync::{Arc, RwLock};
+use std::collections::HashMap;
+
+/// The code objects of the process and the regions of their writable segments.
+#[derive(Debug, Default)]
+pub(crate) struct LoadedCode {
+    modules: Modules,
+    regions: RwLock<HashMap<Executable, Vec<Arc<Region>>>>,
+}
+
+impl LoadedCode {
+    /// After a freeze.
+    pub(crate) fn freeze(&self, runtime: &dyn Runtime, executable: Executable) {
+        let frozen = self.modules.frozen(executable, runtime.loaded_code_objects(executable));
+        for error in &frozen.errors {
+            tracing::error!("{error}; windows on that agent are declined while the executable lives");
+        }
+        for segment in &frozen.oversized {
+            tracing::warn!(
+                "{} bytes of module variables at {:#x} are more than a snapshot takes; they are left out",
+                segment.size,
+                segment.base
+            );
+        }
+        let regions = frozen.regions.into_iter().map(|module| {
+            let (base, size, agent) = (module.base, module.size, module.agent);
+            Arc::new(Region::new(RegionKind::Module(module), base, size, agent))
+        });
+        let before = self.regions.write().insert(executable, regions.collect());
+        retire(before);
+    }
+
+    /// Before a destroy: waits for the chunk of its memory that is being copied.
+    pub(crate) fn destroy(&self, executable: Executable) {
+        self.modules.destroyed(executable);
+        let before = self.regions.write().remove(&executable);
+        retire(before);
+    }
+
+    /// The kernel of a packet's kernel object.
+    pub(crate) fn kernel(&self, kernel_object: u64) -> Option<Arc<LoadedKernel>> {
+        self.modules.kernel(kernel_object)
+    }
+
+    /// The writable module memory of an agent; an error says why there may be more than is known.
+    pub(crate) fn regions(&self, agent: Agent) -> Result<Vec<Arc<Region>>, String> {
+        self.modules.regions(agent).map_err(|error| error.to_string())?;
+        let regions = self.regions.read();
+        Ok(regions.values().flatten().filter(|region| region.owner == agent).cloned().collect())
+    }
+}
+
+fn retire(regions: Option<Vec<Arc<Region>>>) {
+    for region in regions.into_iter().flatten() {
+        region.retire();
+    }
+}

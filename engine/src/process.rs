@@ -1,0 +1,82 @@
+//! What all agents and queues of the process share.
+
+use crate::handles::Agent;
+use crate::inventory::Inventory;
+use crate::kernels::KernelTable;
+use crate::loaded::LoadedCode;
+use crate::report::Report;
+use crate::runtime::Runtime;
+use crate::signals::SignalPool;
+use crate::sync::{Arc, AtomicBool, AtomicU64, Ordering};
+use hsa_replay_contract::Settings;
+use std::sync::OnceLock;
+
+/// The engine's state that is not one agent's.
+pub(crate) struct Process {
+    pub(crate) runtime: Arc<dyn Runtime>,
+    pub(crate) settings: Settings,
+    pub(crate) report: Report,
+    pub(crate) inventory: Inventory,
+    pub(crate) kernels: KernelTable,
+    pub(crate) code: LoadedCode,
+    pub(crate) signals: Arc<SignalPool>,
+    /// The agent named for the host side of a copy.
+    pub(crate) host: Agent,
+    /// Dispatches that passed the kernel filter so far.
+    pub(crate) matching: AtomicU64,
+    /// Exit has begun.
+    exiting: AtomicBool,
+    disarmed: OnceLock<String>,
+}
+
+impl Process {
+    pub(crate) fn new(
+        runtime: Arc<dyn Runtime>,
+        settings: Settings,
+        report: Report,
+        inventory: Inventory,
+        host: Agent,
+    ) -> Self {
+        Self {
+            signals: Arc::new(SignalPool::new(Arc::clone(&runtime))),
+            kernels: KernelTable::new(settings.kernel.clone()),
+            code: LoadedCode::default(),
+            runtime,
+            settings,
+            report,
+            inventory,
+            host,
+            matching: AtomicU64::new(0),
+            exiting: AtomicBool::new(false),
+            disarmed: OnceLock::new(),
+        }
+    }
+
+    /// `--strict`: a tainted window ends the process.
+    pub(crate) fn end_strictly(&self) {
+        self.report.summary();
+        eprintln!(
+            "hsa-replay: a window left memory that is not one complete pass; ending the process (--strict)"
+        );
+        self.runtime.end_process(125);
+    }
+
+    pub(crate) fn is_exiting(&self) -> bool {
+        self.exiting.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn begin_exit(&self) {
+        self.exiting.store(true, Ordering::Release);
+    }
+
+    /// Why no window opens any more, if so.
+    pub(crate) fn disarmed(&self) -> Option<&str> {
+        self.disarmed.get().map(String::as_str)
+    }
+
+    pub(crate) fn disarm(&self, why: &str) {
+        if self.disarmed.set(why.to_owned()).is_ok() {
+            tracing::error!("no dispatch is replayed from here on: {why}");
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! The dispatch at the head of a queue that was selected for a window, and how far that window is.
+
+use crate::kernels::Kernel;
+use crate::packet::Packet;
+use crate::sync::Arc;
+use crate::window::Watch;
+
+/// A dispatch selected for a window.
+#[derive(Debug)]
+pub(crate) struct Candidate {
+    pub(crate) packet: Packet,
+    pub(crate) kernel: Arc<Kernel>,
+    /// Ordinal of the kernel's dispatch in the process.
+    pub(crate) launch: u64,
+    pub(crate) stage: Stage,
+}
+
+/// What has happened to a candidate; it completes exactly once, whatever fails.
+#[derive(Debug)]
+pub(crate) enum Stage {
+    /// Nothing yet.
+    New,
+    /// It has its record and is forwarded as it is when there is room.
+    Settled,
+    /// A pass is on the hardware, or has been.
+    Submitted,
+    /// Its last pass outlasted the window and is looked at from time to time.
+    Watching(Box<Watch>),
+    /// The application's signal has been told.
+    Completed,
+}

@@ -1,0 +1,182 @@
+//! Forwarding: packets go from the application's ring to the hardware ring, unmodified and in index order.
+//!
+//! A slot is ready when its header says so, whatever the doorbell's value. A consumed slot is marked empty before the read
+//! index moves past it, since producers may write to it from then on.
+
+use super::SoftQueue;
+use super::candidate::{Candidate, Stage};
+use super::hardware::Position;
+use super::select::{KernelCache, select};
+use crate::gate::Phase;
+use crate::packet::{Kind, Packet};
+use crate::window::Watch;
+
+/// State of a queue's forwarding, under the queue's lock.
+#[derive(Debug)]
+pub(crate) struct Forwarder {
+    /// Index of the next packet to take from the application's ring.
+    pub(super) read: u64,
+    pub(super) position: Position,
+    /// The packet at the head waits for the worker, which alone clears this.
+    pub(super) parked: bool,
+    /// The dispatch at the head, selected for a window.
+    pub(super) candidate: Option<Candidate>,
+    pub(super) kernels: KernelCache,
+}
+
+/// Why forwarding stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// Nothing is ready.
+    Idle,
+    /// The agent's gate is closed; whoever opens it resumes.
+    Gate,
+    /// The hardware ring is full.
+    Full,
+    /// The head is a candidate.
+    Candidate,
+    /// The queue failed or is being destroyed: nothing is forwarded any more.
+    Dead,
+}
+
+impl SoftQueue {
+    /// Forwards what is ready.
+    pub(super) fn forward(&self, forwarder: &mut Forwarder) -> Stop {
+        let first = forwarder.read;
+        let stop = self.forward_ready(forwarder);
+        if forwarder.read != first {
+            self.hardware().publish(&mut forwarder.position);
+            self.object().set_read_index(forwarder.read);
+        }
+        stop
+    }
+
+    fn forward_ready(&self, forwarder: &mut Forwarder) -> Stop {
+        loop {
+            if self.is_dead() {
+                return Stop::Dead;
+            }
+            if forwarder.candidate.is_some() {
+                return Stop::Candidate;
+            }
+            let Some(packet) = self.object().ring().packet(forwarder.read) else {
+                return Stop::Idle;
+            };
+            match self.agent().gate.phase() {
+                Phase::Open => {}
+                Phase::Draining if matches!(packet.kind(), Kind::BarrierAnd | Kind::BarrierOr) => {}
+                Phase::Draining | Phase::Closed => return Stop::Gate,
+            }
+            if !self.hardware().has_space(&mut forwarder.position) {
+                return Stop::Full;
+            }
+            if packet.kind() == Kind::Dispatch {
+                forwarder.candidate = select(self.agent(), &mut forwarder.kernels, &packet);
+                if forwarder.candidate.is_some() {
+                    return Stop::Candidate;
+                }
+            }
+            self.hardware().write(&mut forwarder.position, &packet);
+            self.consume(forwarder);
+        }
+    }
+
+    /// Gives the slot at the head back; the caller moves the visible read index afterwards.
+    fn consume(&self, forwarder: &mut Forwarder) {
+        self.object().ring().invalidate(forwarder.read);
+        forwarder.read += 1;
+    }
+
+    /// Whether the hardware ring has room for a packet.
+    pub(crate) fn has_room(&self, forwarder: &mut Forwarder) -> bool {
+        self.hardware().has_space(&mut forwarder.position)
+    }
+
+    /// Puts a packet of the engine's own on the hardware ring, which has room.
+    pub(crate) fn submit(&self, forwarder: &mut Forwarder, packet: &Packet) {
+        self.hardware().write(&mut forwarder.position, packet);
+        self.hardware().publish(&mut forwarder.position);
+    }
+
+    /// Sends the candidate at the head to the hardware as it is. False: the hardware ring is full, and the candidate stays.
+    pub(crate) fn forward_candidate(&self, forwarder: &mut Forwarder) -> bool {
+        let Some(packet) = forwarder.candidate().map(|candidate| candidate.packet) else {
+            return true;
+        };
+        if !self.has_room(forwarder) {
+            return false;
+        }
+        self.submit(forwarder, &packet);
+        self.finish_candidate(forwarder);
+        true
+    }
+
+    /// The candidate at the head has run (or is on its way): its slot is free.
+    pub(crate) fn finish_candidate(&self, forwarder: &mut Forwarder) {
+        forwarder.candidate = None;
+        self.consume(forwarder);
+        self.object().set_read_index(forwarder.read);
+    }
+
+    /// After a panic in a window: whatever ran of the candidate, it completes once.
+    pub(crate) fn recover_candidate(&self, forwarder: &mut Forwarder) {
+        let Some(candidate) = &mut forwarder.candidate else {
+            return;
+        };
+        match candidate.stage {
+            Stage::New | Stage::Settled => candidate.stage = Stage::Settled,
+            Stage::Submitted | Stage::Watching(_) => {
+                // A barrier behind its last pass completes in its place.
+                candidate.packet = Packet::drain_barrier(candidate.packet.completion_signal());
+                candidate.stage = Stage::Settled;
+            }
+            Stage::Completed => self.finish_candidate(forwarder),
+        }
+    }
+
+    /// The dispatches that wait in software, as far as they are written.
+    pub(crate) fn parked_dispatches(&self) -> impl Iterator<Item = Packet> {
+        let first = self.object().read_index();
+        let ring = self.object().ring();
+        (first..first + ring.slots())
+            .map_while(|index| ring.packet(index))
+            .filter(|packet| packet.kind() == Kind::Dispatch)
+    }
+}
+
+impl Forwarder {
+    pub(crate) fn candidate(&self) -> Option<&Candidate> {
+        self.candidate.as_ref()
+    }
+
+    pub(crate) fn set_stage(&mut self, stage: Stage) {
+        if let Some(candidate) = &mut self.candidate {
+            candidate.stage = stage;
+        }
+    }
+
+    /// Forgets the candidate of a queue that died.
+    pub(crate) fn drop_candidate(&mut self) {
+        self.candidate = None;
+    }
+
+    /// The last pass of a candidate that outlasted its window.
+    pub(crate) fn watched(&self) -> Option<&Watch> {
+        match &self.candidate.as_ref()?.stage {
+            Stage::Watching(watch) => Some(watch),
+            _ => None,
+        }
+    }
+
+    /// Takes it over; the candidate counts as submitted from then on.
+    pub(crate) fn take_watched(&mut self) -> Option<Box<Watch>> {
+        let stage = &mut self.candidate.as_mut()?.stage;
+        match std::mem::replace(stage, Stage::Submitted) {
+            Stage::Watching(watch) => Some(watch),
+            other => {
+                *stage = other;
+                None
+            }
+        }
+    }
+}

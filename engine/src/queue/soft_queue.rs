@@ -1,0 +1,166 @@
+//! One software queue.
+//!
+//! Any thread may ring the doorbell. One of them at a time forwards, under the queue's lock, which the others only try to
+//! take: who fails leaves a note (`rerun`), and the holder looks at it after it let go. No packet is lost between the last
+//! scan and the release, and a doorbell rung from inside the real doorbell's call (by a tool below us) returns at once.
+
+use super::barrier::Stuck;
+use super::forward::{Forwarder, Stop};
+use super::hardware::HardwareRing;
+use super::select::KernelCache;
+use crate::agent::AgentState;
+use crate::handles::HardwareQueue;
+use crate::runtime::RuntimeResult;
+use crate::shared_memory::{HardwareFacts, QueueObject};
+use crate::sync::{Arc, AtomicBool, AtomicUsize, Mutex, MutexGuard, Ordering, fence};
+use std::time::Instant;
+
+/// A queue of the application, in front of a hardware queue.
+pub(crate) struct SoftQueue {
+    object: QueueObject,
+    hardware: HardwareRing,
+    agent: Arc<AgentState>,
+    cooperative: bool,
+    forwarder: Mutex<Forwarder>,
+    rerun: AtomicBool,
+    /// The runtime reported an error, or the application inactivated or destroys the queue.
+    dead: AtomicBool,
+    pub(super) stuck: Mutex<Option<Stuck>>,
+    /// How often the application was given this queue and has not destroyed it.
+    owners: AtomicUsize,
+}
+
+impl std::fmt::Debug for SoftQueue {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SoftQueue")
+            .field("object", &self.object)
+            .field("hardware", &self.hardware)
+            .finish_non_exhaustive()
+    }
+}
+
+impl SoftQueue {
+    /// Puts a software queue in front of a hardware queue of the agent.
+    pub(crate) fn new(
+        agent: &Arc<AgentState>,
+        real: HardwareQueue,
+        cooperative: bool,
+    ) -> RuntimeResult<Arc<Self>> {
+        let runtime = &agent.process.runtime;
+        let facts = HardwareFacts::of(real)?;
+        // Ticks are only written with profiling on.
+        runtime.enable_profiling(real)?;
+        let hardware = HardwareRing::new(Arc::clone(runtime), real, facts);
+        let object = QueueObject::new(runtime, real, hardware.slots())?;
+        let forwarder = Forwarder {
+            read: object.read_index(),
+            position: hardware.position(),
+            parked: false,
+            candidate: None,
+            kernels: KernelCache::default(),
+        };
+        let queue = Arc::new(Self {
+            object,
+            hardware,
+            agent: Arc::clone(agent),
+            cooperative,
+            forwarder: Mutex::new(forwarder),
+            rerun: AtomicBool::new(false),
+            dead: AtomicBool::new(false),
+            stuck: Mutex::new(None),
+            owners: AtomicUsize::new(1),
+        });
+        queue.object.link(&queue);
+        Ok(queue)
+    }
+
+    pub(crate) fn object(&self) -> &QueueObject {
+        &self.object
+    }
+
+    pub(crate) fn hardware(&self) -> &HardwareRing {
+        &self.hardware
+    }
+
+    pub(crate) fn agent(&self) -> &Arc<AgentState> {
+        &self.agent
+    }
+
+    /// Whether it was created for cooperative launches.
+    pub(crate) fn is_cooperative(&self) -> bool {
+        self.cooperative
+    }
+
+    /// The application was given this queue once more.
+    pub(crate) fn add_owner(&self) {
+        self.owners.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The application destroyed it; true when that was the last time.
+    pub(crate) fn remove_owner(&self) -> bool {
+        self.owners.fetch_sub(1, Ordering::AcqRel) == 1
+    }
+
+    /// Whether nothing is forwarded any more.
+    pub(crate) fn is_dead(&self) -> bool {
+        self.dead.load(Ordering::Acquire)
+    }
+
+    /// Stops forwarding for good; a window of this queue ends at its next look.
+    pub(crate) fn kill(&self) {
+        self.dead.store(true, Ordering::Release);
+    }
+
+    /// The doorbell was rung: forwards what is ready, or leaves it to the thread that is at it.
+    pub(crate) fn rung(&self) {
+        self.rerun.store(true, Ordering::SeqCst);
+        loop {
+            // The note must be visible before the lock is looked at (and below, the lock free before the note is).
+            fence(Ordering::SeqCst);
+            let Some(mut forwarder) = self.forwarder.try_lock() else {
+                return;
+            };
+            self.rerun.store(false, Ordering::SeqCst);
+            let hand_over = !forwarder.parked && {
+                let stop = self.forward(&mut forwarder);
+                forwarder.parked = matches!(stop, Stop::Full | Stop::Candidate);
+                forwarder.parked
+            };
+            drop(forwarder);
+            if hand_over {
+                self.agent.hand_over(self);
+            }
+            fence(Ordering::SeqCst);
+            if !self.rerun.load(Ordering::SeqCst) {
+                return;
+            }
+        }
+    }
+
+    /// Takes the queue's lock for the worker, which may hold it for a window. Application threads never wait for it; they
+    /// hold it themselves only while they forward.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Forwarder> {
+        self.forwarder.lock()
+    }
+
+    /// The same, for at most until `deadline`: a tool below may keep a forwarder inside the real doorbell.
+    pub(crate) fn lock_until(&self, deadline: Instant) -> Option<MutexGuard<'_, Forwarder>> {
+        self.forwarder.try_lock_until(deadline)
+    }
+
+    /// Forwards on the worker, which holds the lock. Whatever was rung meanwhile is seen too: the note is taken first.
+    pub(crate) fn forward_on_worker(&self, forwarder: &mut Forwarder) -> Stop {
+        self.rerun.store(false, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+        forwarder.parked = false;
+        let stop = self.forward(forwarder);
+        forwarder.parked = matches!(stop, Stop::Full | Stop::Candidate);
+        stop
+    }
+
+    /// Whether a doorbell was rung while the worker held the lock; asked after letting it go.
+    pub(crate) fn was_rung(&self) -> bool {
+        fence(Ordering::SeqCst);
+        self.rerun.load(Ordering::SeqCst)
+    }
+}

@@ -1,0 +1,90 @@
+//! The report of the process: one record per candidate, and the counts.
+
+use crate::sync::{AtomicU64, Mutex, Ordering};
+use hsa_replay_contract::record::{Agent, Runtime};
+use hsa_replay_contract::report::Writer;
+use hsa_replay_contract::{Begin, Dispatch, Reason, Record, Session, Settings, Summary};
+use std::collections::BTreeSet;
+
+/// Writes records and counts.
+#[derive(Debug)]
+pub(crate) struct Report {
+    writer: Writer,
+    pid: u32,
+    next: AtomicU64,
+    filtered: AtomicU64,
+    counts: Mutex<Counts>,
+}
+
+#[derive(Debug)]
+struct Counts {
+    summary: Summary,
+    /// Reasons that have had their line in the log.
+    logged: BTreeSet<Reason>,
+}
+
+impl Report {
+    pub(crate) fn new(writer: Writer, pid: u32) -> Self {
+        let counts = Counts { summary: Summary::new(pid), logged: BTreeSet::new() };
+        Self { writer, pid, next: AtomicU64::new(0), filtered: AtomicU64::new(0), counts: Mutex::new(counts) }
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    pub(crate) fn session(&self, runtime: Runtime, agents: Vec<Agent>, settings: &Settings) {
+        self.write(Session::new(self.pid, runtime, agents, settings).into());
+    }
+
+    /// The number of the next dispatch record.
+    pub(crate) fn next_id(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// A dispatch that the filter leaves out.
+    pub(crate) fn count_filtered(&self) {
+        self.filtered.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The first pass of a dispatch is about to run.
+    pub(crate) fn begin(&self, dispatch: &Dispatch) {
+        let Dispatch { id, ref kernel, launch, .. } = *dispatch;
+        self.write(Begin { pid: self.pid, id, kernel: kernel.clone(), launch }.into());
+    }
+
+    /// A candidate is done with.
+    pub(crate) fn dispatch(&self, dispatch: Dispatch) {
+        {
+            let mut counts = self.counts.lock();
+            counts.summary.count(&dispatch);
+            if let Some(reason) = dispatch.reason
+                && counts.logged.insert(reason)
+            {
+                let detail = dispatch.detail.as_deref().map_or(String::new(), |detail| format!(": {detail}"));
+                tracing::warn!(
+                    "{} of {}, {}{detail} (further ones are only counted)",
+                    dispatch.outcome.name(),
+                    dispatch.kernel,
+                    reason.name()
+                );
+            }
+        }
+        self.write(dispatch.into());
+    }
+
+    /// The last record.
+    pub(crate) fn summary(&self) {
+        let mut summary = self.counts.lock().summary.clone();
+        summary.filtered = self.filtered.load(Ordering::Relaxed);
+        self.write(summary.into());
+    }
+
+    fn write(&self, record: Record) {
+        if let Err(error) = self.writer.write(&record)
+            && error.is_first()
+        {
+            tracing::error!("{error}");
+        }
+    }
+}

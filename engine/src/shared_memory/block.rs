@@ -1,0 +1,85 @@
+//! Host memory of the engine's own that devices reach.
+
+use super::word::to_usize;
+use crate::runtime::{Runtime, RuntimeResult};
+use crate::sync::Arc;
+use std::fmt;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// An allocation of [`Runtime::allocate_host`], freed when dropped.
+pub(crate) struct HostBlock {
+    runtime: Arc<dyn Runtime>,
+    address: u64,
+    bytes: u64,
+}
+
+impl fmt::Debug for HostBlock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "HostBlock({:#x}, {} bytes)", self.address, self.bytes)
+    }
+}
+
+impl HostBlock {
+    pub(crate) fn new(runtime: &Arc<dyn Runtime>, bytes: u64) -> RuntimeResult<Self> {
+        let address = runtime.allocate_host(bytes)?;
+        Ok(Self { runtime: Arc::clone(runtime), address, bytes })
+    }
+
+    pub(crate) fn runtime(&self) -> &Arc<dyn Runtime> {
+        &self.runtime
+    }
+
+    pub(crate) fn address(&self) -> u64 {
+        self.address
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The bytes of a range. A copy in flight borrows the block mutably (see [`crate::copy`]), so that no device writes what
+    /// a slice shows.
+    pub(crate) fn slice(&self, range: Range<u64>) -> &[u8] {
+        assert!(range.start <= range.end && range.end <= self.bytes, "range {range:?} outside of {self:?}");
+        let start = std::ptr::with_exposed_provenance::<u8>(to_usize(self.address + range.start));
+        // SAFETY: the range lies in memory that the runtime gave to this value alone, zeroed and thus initialised; writers
+        // hold `&mut self` for as long as they write.
+        unsafe { std::slice::from_raw_parts(start, to_usize(range.end - range.start)) }
+    }
+
+    /// Puts bytes at the start of the block.
+    pub(crate) fn fill(&mut self, bytes: &[u8]) {
+        assert!(bytes.len() as u64 <= self.bytes, "{} bytes do not fit into {self:?}", bytes.len());
+        let start = std::ptr::with_exposed_provenance_mut::<u8>(to_usize(self.address));
+        // SAFETY: the range lies in memory that the runtime gave to this value alone; `&mut self` excludes slices of it and,
+        // as with `slice`, copies in flight.
+        unsafe { std::slice::from_raw_parts_mut(start, bytes.len()) }.copy_from_slice(bytes);
+    }
+
+    /// Gives the memory up without freeing it, because a device may still write there.
+    pub(crate) fn leak(self) {
+        std::mem::forget(self);
+    }
+}
+
+/// Bytes of host memory that the application or the device may be writing, one at a time.
+///
+/// The caller has found out that the range is mapped: the inventory or the runtime knows it as host memory.
+pub(crate) fn read_host(address: u64, bytes: u64) -> Vec<u8> {
+    (address..address + bytes)
+        .map(|address| {
+            let byte = std::ptr::with_exposed_provenance_mut::<u8>(to_usize(address));
+            // SAFETY: the range is mapped by the condition above, and an atomic access of a byte needs no alignment.
+            unsafe { AtomicU8::from_ptr(byte) }.load(Ordering::Relaxed)
+        })
+        .collect()
+}
+
+impl Drop for HostBlock {
+    fn drop(&mut self) {
+        if let Err(error) = self.runtime.free_host(self.address) {
+            tracing::warn!("{} bytes of host memory stay allocated: {error}", self.bytes);
+        }
+    }
+}

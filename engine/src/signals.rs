@@ -1,0 +1,99 @@
+//! Signals of the engine's own, kept for the next use.
+
+use crate::handles::Signal;
+use crate::runtime::{Runtime, RuntimeResult};
+use crate::shared_memory::signal_value;
+use crate::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// Signals that are not in use.
+pub(crate) struct SignalPool {
+    runtime: Arc<dyn Runtime>,
+    free: Mutex<Vec<Signal>>,
+    /// Signals given up while a device could still write to them.
+    lent: Mutex<Vec<Signal>>,
+}
+
+impl std::fmt::Debug for Completion {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Completion").field(&self.signal).finish()
+    }
+}
+
+/// A signal in use, at one until what it was given to is done. It returns to the pool when dropped.
+pub(crate) struct Completion {
+    pool: Arc<SignalPool>,
+    signal: Signal,
+    idle: bool,
+}
+
+impl SignalPool {
+    pub(crate) fn new(runtime: Arc<dyn Runtime>) -> Self {
+        Self { runtime, free: Mutex::default(), lent: Mutex::default() }
+    }
+
+    /// A signal with the value one.
+    pub(crate) fn take(self: &Arc<Self>) -> RuntimeResult<Completion> {
+        self.reclaim();
+        let free = self.free.lock().pop();
+        let signal = match free {
+            Some(signal) => {
+                self.runtime.store_signal(signal, 1);
+                signal
+            }
+            None => self.runtime.create_signal(1)?,
+        };
+        Ok(Completion { pool: Arc::clone(self), signal, idle: true })
+    }
+
+    /// Destroys what is not in use any more.
+    pub(crate) fn clear(&self) {
+        self.reclaim();
+        for signal in self.free.lock().drain(..) {
+            if let Err(error) = self.runtime.destroy_signal(signal) {
+                tracing::warn!("a signal stays: {error}");
+            }
+        }
+    }
+
+    fn reclaim(&self) {
+        let mut lent = self.lent.lock();
+        let mut free = self.free.lock();
+        lent.retain(|&signal| {
+            let busy = signal_value(signal) > 0;
+            if !busy {
+                free.push(signal);
+            }
+            busy
+        });
+    }
+}
+
+impl Completion {
+    pub(crate) fn signal(&self) -> Signal {
+        self.signal
+    }
+
+    /// The signal has been given to something that will complete it: it is not used again before that has happened.
+    pub(crate) fn submitted(&mut self) {
+        self.idle = false;
+    }
+
+    /// The value now: one while under way, zero when done, below zero when the runtime reports a failure.
+    pub(crate) fn value(&self) -> i64 {
+        signal_value(self.signal)
+    }
+
+    /// Sleeps until it is done, at most for `timeout`, and gives the value.
+    pub(crate) fn wait(&self, timeout: Duration) -> i64 {
+        self.pool.runtime.wait_signal_below(self.signal, 1, timeout)
+    }
+}
+
+impl Drop for Completion {
+    fn drop(&mut self) {
+        let done = self.idle || self.value() <= 0;
+        let list = if done { &self.pool.free } else { &self.pool.lent };
+        list.lock().push(self.signal);
+    }
+}

@@ -1,0 +1,132 @@
+//! What can be decided about a dispatch before anything is touched.
+
+use super::{Refusal, Window};
+use crate::copy::{Copied, Direction, Job, Mover};
+use crate::inventory::{Exclusion, Region};
+use crate::shared_memory::{HostBlock, read_host};
+use crate::sync::Arc;
+use code_object::{HiddenKind, HostCalls, ValueKind};
+use hsa_replay_contract::{Allow, Reason};
+
+/// A pointer among the explicit arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Pointer {
+    /// 0-based index of the explicit argument.
+    pub(super) argument: u32,
+    pub(super) address: u64,
+}
+
+/// Kernels that wait for the host or another queue: they do not drain. HIP's stream wait operations.
+const WAITING: [&str; 2] = ["__amd_rocclr_streamOpsWait", "__amd_rocclr_batchMemOp"];
+
+/// Collective communication: kernels that wait for other processes or agents.
+const COLLECTIVE: [&str; 4] = ["ncclDevKernel", "ncclKernel", "rcclKernel", "mscclpp"];
+
+impl Window<'_> {
+    /// Refuses what cannot be replayed, and gives the pointers among the arguments.
+    pub(super) fn decide(&mut self) -> Result<Vec<Pointer>, Refusal> {
+        if self.process.is_exiting() {
+            return Err(Refusal::new(Reason::ShuttingDown));
+        }
+        if let Some(why) = self.process.disarmed() {
+            return Err(Refusal::with(Reason::InternalError, why));
+        }
+        let name = self.kernel.name.symbol().to_owned();
+        if WAITING.contains(&name.as_str()) {
+            return Err(Refusal::new(Reason::WaitingKernel));
+        }
+        if COLLECTIVE.iter().any(|part| name.contains(part)) && !self.allow(Allow::Collective) {
+            return Err(Refusal::new(Reason::Collective));
+        }
+        if self.queue.is_cooperative() && !self.allow(Allow::Cooperative) {
+            return Err(Refusal::new(Reason::Cooperative));
+        }
+        if let Err(problem) = self.process.code.regions(self.agent.agent) {
+            return Err(Refusal::with(Reason::EnumerationFailed, problem));
+        }
+        let kernel = Arc::clone(&self.kernel);
+        let Some(loaded) = &kernel.loaded else {
+            return Err(Refusal::new(Reason::UnknownKernel));
+        };
+        let metadata = &loaded.kernel;
+        if metadata.host_calls() == HostCalls::Yes && !self.allow(Allow::Hostcall) {
+            return Err(Refusal::new(Reason::Hostcall));
+        }
+        let kernarg = self.read_kernarg(metadata.kernarg_segment_size)?;
+        let hidden_multigrid = metadata.hidden_argument(&HiddenKind::MultigridSyncArg);
+        let multigrid = hidden_multigrid.and_then(|argument| word(&kernarg, argument.offset));
+        if multigrid.is_some_and(|address| address != 0) && !self.allow(Allow::Cooperative) {
+            return Err(Refusal::new(Reason::Cooperative));
+        }
+        Ok(pointers(metadata, &kernarg))
+    }
+
+    /// The packet's argument block, from wherever it lies.
+    fn read_kernarg(&self, bytes: u64) -> Result<Vec<u8>, Refusal> {
+        if bytes == 0 {
+            return Ok(Vec::new());
+        }
+        let address = self.packet.kernarg_address();
+        let unreadable = |why: &str| {
+            Refusal::with(Reason::KernargUnreadable, format!("{bytes} bytes at {address:#x}: {why}"))
+        };
+        let end = address.checked_add(bytes).ok_or_else(|| unreadable("past the end of memory"))?;
+        if let Some(record) = self.process.inventory.find(address) {
+            if end > record.region.end() {
+                return Err(unreadable("they end outside their allocation"));
+            }
+            if self.process.inventory.is_gpu(record.region.owner) {
+                return self
+                    .read_device(&record.region, address, bytes)
+                    .ok_or_else(|| unreadable("copy failed"));
+            }
+            if record.exclusion().is_some_and(|why| matches!(why, Exclusion::Host | Exclusion::Kernarg)) {
+                return Ok(read_host(address, bytes));
+            }
+        }
+        // Memory that no hook has seen, for example locked by `hsa_amd_memory_lock`.
+        let facts =
+            self.process.runtime.pointer_facts(address).map_err(|error| unreadable(&error.to_string()))?;
+        let offset = address.checked_sub(facts.base).filter(|_| facts.kind != 0 && facts.host_base != 0);
+        match offset {
+            Some(offset) if offset + bytes <= facts.size => Ok(read_host(facts.host_base + offset, bytes)),
+            _ => Err(unreadable("no known memory that the host can read")),
+        }
+    }
+
+    fn read_device(&self, region: &Arc<Region>, address: u64, bytes: u64) -> Option<Vec<u8>> {
+        let block = HostBlock::new(&self.process.runtime, bytes).ok()?;
+        let job =
+            Job { region: Arc::clone(region), offset: address - region.base, host: block.address(), bytes };
+        let mover = Mover::new(self.process, self.agent.agent, Direction::ToHost, self.deadline);
+        match mover.run(&[job])[..] {
+            [Copied::Done] => Some(block.slice(0..bytes).to_vec()),
+            [Copied::Stuck] => {
+                block.leak();
+                None
+            }
+            _ => None,
+        }
+    }
+}
+
+fn word(kernarg: &[u8], offset: u64) -> Option<u64> {
+    let offset = usize::try_from(offset).ok()?;
+    let bytes = kernarg.get(offset..offset.checked_add(8)?)?;
+    Some(u64::from_le_bytes(bytes.try_into().ok()?))
+}
+
+/// The explicit arguments that are addresses, and each aligned word of those passed by value, which may be one.
+fn pointers(metadata: &code_object::Kernel, kernarg: &[u8]) -> Vec<Pointer> {
+    let mut pointers = Vec::new();
+    for (argument, explicit) in (0..).zip(metadata.explicit_arguments()) {
+        if !matches!(explicit.value_kind, ValueKind::GlobalBuffer | ValueKind::ByValue) {
+            continue;
+        }
+        let end = explicit.offset.saturating_add(explicit.size).min(kernarg.len() as u64);
+        let words = (explicit.offset.next_multiple_of(8)..).step_by(8).take_while(|offset| offset + 8 <= end);
+        let addresses = words.filter_map(|offset| word(kernarg, offset)).filter(|&address| address != 0);
+        pointers.extend(addresses.map(|address| Pointer { argument, address }));
+    }
+    pointers
+}

@@ -1,0 +1,94 @@
+//! The agent becomes quiet: everything that was forwarded before is complete and visible.
+//!
+//! Every live hardware queue of the agent gets a barrier packet with system-scope fences, all at once, and all are waited
+//! for together. A barrier that does not complete in time stays on its queue, with its signal, and marks the queue as stuck:
+//! until it moves, every window of the agent is refused at once.
+
+use super::{Refusal, Window};
+use crate::gate::Phase;
+use crate::queue::{Barrier, Forwarder, SoftQueue, Stuck};
+use crate::signals::Completion;
+use crate::sync::Arc;
+use hsa_replay_contract::Reason;
+use std::time::{Duration, Instant};
+
+/// Between two looks at queues that have no room for the barrier.
+const ROOM: Duration = Duration::from_micros(200);
+/// Between two looks at whether a queue died meanwhile.
+const LOOK: Duration = Duration::from_millis(20);
+
+impl Window<'_> {
+    /// Drains the agent. Meanwhile the gate lets only barriers through.
+    pub(super) fn drain(&mut self, forwarder: &mut Forwarder) -> Result<(), Refusal> {
+        let mut unsent = self.agent.queues();
+        if let Some(stuck) = unsent.iter().find(|queue| queue.is_stuck()) {
+            return Err(stuck_refusal(stuck, "is still stuck"));
+        }
+        self.narrow(Phase::Draining)?;
+        let mut sent: Vec<(Arc<SoftQueue>, Completion)> = Vec::new();
+        loop {
+            let mut full = Vec::new();
+            for queue in unsent {
+                match self.send_barrier(&queue, forwarder)? {
+                    Barrier::NotNeeded => {}
+                    Barrier::Sent(completion) => sent.push((queue, completion)),
+                    Barrier::NoRoom => full.push(queue),
+                }
+            }
+            unsent = full;
+            // The barrier of a queue that failed never completes, and what was on it runs no more.
+            sent.retain(|(queue, completion)| !queue.is_dead() && completion.value() > 0);
+            if self.queue.is_dead() {
+                return Err(Refusal::new(Reason::QueueError));
+            }
+            if self.process.is_exiting() {
+                return Err(Refusal::new(Reason::ShuttingDown));
+            }
+            if sent.is_empty() && unsent.is_empty() {
+                return Ok(());
+            }
+            let left = self.deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(give_up(sent, &unsent));
+            }
+            match sent.first() {
+                Some((_, completion)) if unsent.is_empty() => {
+                    completion.wait(left.min(LOOK));
+                }
+                _ => std::thread::sleep(left.min(ROOM)),
+            }
+        }
+    }
+
+    fn send_barrier(&self, queue: &Arc<SoftQueue>, own: &mut Forwarder) -> Result<Barrier, Refusal> {
+        let signals = &self.process.signals;
+        let sent = if std::ptr::eq(&**queue, self.queue) {
+            queue.send_barrier(own, signals)
+        } else {
+            let Some(mut other) = queue.lock_until(self.deadline) else {
+                return Ok(Barrier::NoRoom);
+            };
+            queue.send_barrier(&mut other, signals)
+        };
+        sent.map_err(|error| Refusal::with(Reason::DrainTimeout, format!("no signal for a barrier: {error}")))
+    }
+}
+
+/// Remembers which queues did not drain.
+fn give_up(sent: Vec<(Arc<SoftQueue>, Completion)>, unsent: &[Arc<SoftQueue>]) -> Refusal {
+    let refusal = match (sent.first(), unsent.first()) {
+        (Some((queue, _)), _) | (None, Some(queue)) => stuck_refusal(queue, "did not drain in time"),
+        (None, None) => Refusal::new(Reason::DrainTimeout),
+    };
+    for (queue, completion) in sent {
+        queue.set_stuck(Stuck::Barrier(completion));
+    }
+    for queue in unsent {
+        queue.set_stuck(Stuck::Full(queue.hardware().read_index()));
+    }
+    refusal
+}
+
+fn stuck_refusal(queue: &SoftQueue, what: &str) -> Refusal {
+    Refusal::with(Reason::DrainTimeout, format!("queue {} {what}", queue.hardware().id()))
+}

@@ -1,0 +1,156 @@
+//! The end of a window: record, completion, gate.
+//!
+//! The record is written before the application can see its kernel done, so that a program that ends right then has it.
+
+use super::passes::{Evidence, pass_of};
+use super::snapshot::Ready;
+use super::writes::Writes;
+use super::{Refusal, Window};
+use crate::queue::{Forwarder, SoftQueue, Stage};
+use crate::shared_memory::{set_ticks, ticks};
+use crate::signals::Completion;
+use hsa_replay_contract::record::TimeNs;
+use hsa_replay_contract::{Dispatch, Outcome, Reason};
+
+/// Why the passes ended before their number was reached.
+#[derive(Clone, Debug)]
+pub(super) struct Cut {
+    pub(super) reason: Reason,
+    pub(super) detail: String,
+    /// Memory is known not to be one complete pass.
+    pub(super) tainted: bool,
+}
+
+impl Cut {
+    pub(super) fn new(reason: Reason, detail: impl Into<String>) -> Self {
+        Self { reason, detail: detail.into(), tainted: false }
+    }
+}
+
+/// A pass that outlasted its window. It is the final one; nothing is put back under it.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    pub(super) completion: Completion,
+    pub(super) record: Dispatch,
+    pub(super) ready: Ready,
+    pub(super) evidence: Evidence,
+}
+
+impl Window<'_> {
+    /// The dispatch is not replayed: opens the gate and forwards it as it is. False: no room yet.
+    pub(super) fn decline(mut self, forwarder: &mut Forwarder, refusal: Refusal) -> bool {
+        self.record.outcome = Outcome::Declined;
+        self.record.reason = Some(refusal.reason);
+        self.record.detail = refusal.detail;
+        self.process.report.dispatch(self.record);
+        forwarder.set_stage(Stage::Settled);
+        let forwarded = self.queue.is_dead() || self.queue.forward_candidate(forwarder);
+        self.agent.open_gate();
+        forwarded
+    }
+
+    /// The passes are over, all of them or cut short after a complete one.
+    pub(super) fn end(
+        mut self,
+        forwarder: &mut Forwarder,
+        ready: &Ready,
+        evidence: &Evidence,
+        cut: Option<Cut>,
+    ) -> bool {
+        settle(&mut self.record, cut);
+        Writes::new(ready, evidence).fill(&mut self.record);
+        let tainted = self.record.outcome == Outcome::Tainted;
+        let last = self.record.passes.last().and_then(|pass| pass.ticks);
+        self.process.report.dispatch(self.record);
+        if tainted && self.process.settings.strict {
+            self.process.end_strictly();
+        }
+        complete(self.queue, forwarder, last);
+        self.agent.open_gate();
+        true
+    }
+
+    /// The queue died under a pass: its packet never completes, as without us.
+    pub(super) fn fault(mut self, forwarder: &mut Forwarder, ready: &Ready, evidence: &Evidence) -> bool {
+        fault(&mut self.record);
+        Writes::new(ready, evidence).fill(&mut self.record);
+        self.process.report.dispatch(self.record);
+        forwarder.drop_candidate();
+        self.agent.open_gate();
+        true
+    }
+}
+
+/// Looks at a pass that outlasted its window. False: it still runs.
+pub(super) fn watch(queue: &SoftQueue, forwarder: &mut Forwarder) -> bool {
+    let Some(watch) = forwarder.watched() else {
+        return true;
+    };
+    let done = watch.completion.value() <= 0;
+    if !done && !queue.is_dead() {
+        return false;
+    }
+    let process = &*queue.agent().process;
+    let Some(watch) = forwarder.take_watched() else {
+        return true;
+    };
+    let Watch { completion, mut record, ready, evidence } = *watch;
+    let writes = Writes::new(&ready, &evidence);
+    if !done {
+        fault(&mut record);
+        writes.fill(&mut record);
+        process.report.dispatch(record);
+        forwarder.drop_candidate();
+        return true;
+    }
+    let index = u32::try_from(record.passes.len()).unwrap_or(u32::MAX);
+    record.passes.push(pass_of(process, queue.agent().agent, index, &completion));
+    settle(&mut record, Some(Cut::new(Reason::PassTimeout, "a pass outlasted the time for one window")));
+    writes.fill(&mut record);
+    process.report.dispatch(record);
+    complete(queue, forwarder, Some(ticks(completion.signal())));
+    true
+}
+
+/// Outcome and reason of a dispatch that ran at least once.
+fn settle(record: &mut Dispatch, cut: Option<Cut>) {
+    record.time_ns = TimeNs::of_passes(&record.passes);
+    let Some(cut) = cut else {
+        record.outcome = Outcome::Replayed;
+        return;
+    };
+    if cut.tainted {
+        record.outcome = Outcome::Tainted;
+        record.reason = Some(cut.reason);
+        record.detail = Some(cut.detail);
+    } else if record.passes.len() > 1 {
+        record.outcome = Outcome::Replayed;
+        record.detail = Some(format!("{}: {}", cut.reason.name(), cut.detail));
+    } else {
+        record.outcome = Outcome::Declined;
+        record.reason = Some(cut.reason);
+        record.detail = Some(cut.detail);
+    }
+}
+
+fn fault(record: &mut Dispatch) {
+    record.time_ns = TimeNs::of_passes(&record.passes);
+    record.outcome = Outcome::Faulted;
+    record.reason = Some(Reason::QueueError);
+    record.detail = Some("the queue failed or was destroyed during a pass".to_owned());
+}
+
+/// Tells the application that its packet is done: the ticks first, then the signal's value, exactly once.
+fn complete(queue: &SoftQueue, forwarder: &mut Forwarder, ticks: Option<[u64; 2]>) {
+    let Some(signal) = forwarder.candidate().map(|candidate| candidate.packet.completion_signal()) else {
+        return;
+    };
+    forwarder.set_stage(Stage::Completed);
+    if !signal.is_none() {
+        if let Some(ticks) = ticks {
+            set_ticks(signal, ticks);
+        }
+        queue.agent().process.runtime.subtract_signal(signal, 1);
+    }
+    queue.finish_candidate(forwarder);
+}

@@ -1,0 +1,148 @@
+//! The replay window: one dispatch run several times from identical inputs while nothing else runs on its agent.
+//!
+//! * [`decide`]: what can be decided for free;
+//! * [`drain`]: the agent becomes quiet;
+//! * [`snapshot`]: memory is copied;
+//! * [`passes`]: the kernel runs, memory is compared ([`inspect`]) and put back ([`restore`]);
+//! * [`finish`]: the application's signal, the record with its list of [`writes`], the gate.
+//!
+//! Until the first pass is submitted, every failure ends in the dispatch being forwarded as it is. After it, every end is
+//! the end of a complete pass.
+
+mod decide;
+mod drain;
+mod finish;
+mod inspect;
+mod passes;
+mod repair;
+mod restore;
+mod snapshot;
+mod writes;
+
+pub(crate) use finish::Watch;
+pub(crate) use snapshot::Workspace;
+
+use crate::agent::AgentState;
+use crate::gate::Phase;
+use crate::kernels::Kernel;
+use crate::packet::Packet;
+use crate::process::Process;
+use crate::queue::{Candidate, Forwarder, SoftQueue, Stage};
+use crate::sync::Arc;
+use hsa_replay_contract::{Allow, Dispatch, Outcome, Reason};
+use std::time::Instant;
+
+/// Why a dispatch is not replayed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    pub(crate) reason: Reason,
+    pub(crate) detail: Option<String>,
+}
+
+impl Refusal {
+    fn new(reason: Reason) -> Self {
+        Self { reason, detail: None }
+    }
+
+    fn with(reason: Reason, detail: impl Into<String>) -> Self {
+        Self { reason, detail: Some(detail.into()) }
+    }
+}
+
+/// One window.
+struct Window<'a> {
+    queue: &'a SoftQueue,
+    agent: &'a AgentState,
+    process: &'a Process,
+    packet: Packet,
+    kernel: Arc<Kernel>,
+    /// All stages together end by this time.
+    deadline: Instant,
+    record: Dispatch,
+}
+
+/// Deals with the candidate at the head of the queue. False: it waits for something, look again soon.
+pub(crate) fn run(queue: &SoftQueue, forwarder: &mut Forwarder) -> bool {
+    let Some(candidate) = forwarder.candidate() else {
+        return true;
+    };
+    match candidate.stage {
+        Stage::New => {}
+        Stage::Settled => return queue.forward_candidate(forwarder),
+        Stage::Watching(_) => return finish::watch(queue, forwarder),
+        // Left behind by a panic; see `recover`.
+        Stage::Submitted | Stage::Completed => return true,
+    }
+    let mut window = Window::new(queue, candidate);
+    match window.open(forwarder) {
+        Ok(ready) => window.replay(forwarder, ready),
+        Err(refusal) => window.decline(forwarder, refusal),
+    }
+}
+
+impl<'a> Window<'a> {
+    fn new(queue: &'a SoftQueue, candidate: &Candidate) -> Self {
+        let agent: &AgentState = queue.agent();
+        let process: &Process = &agent.process;
+        let name = &candidate.kernel.name;
+        let record = Dispatch {
+            pid: process.report.pid(),
+            id: process.report.next_id(),
+            kernel: name.demangled().to_owned(),
+            symbol: name.symbol().to_owned(),
+            agent: agent.index,
+            queue: queue.hardware().id(),
+            launch: candidate.launch,
+            grid: candidate.packet.grid(),
+            workgroup: candidate.packet.workgroup(),
+            outcome: Outcome::Declined,
+            reason: None,
+            detail: None,
+            allowed: Vec::new(),
+            passes: Vec::new(),
+            time_ns: None,
+            snapshot: None,
+            restore: None,
+            writes: None,
+            deterministic: None,
+            divergence: None,
+        };
+        let deadline = Instant::now() + process.settings.timeout;
+        let kernel = Arc::clone(&candidate.kernel);
+        Self { queue, agent, process, packet: candidate.packet, kernel, deadline, record }
+    }
+
+    /// Everything before the first pass.
+    fn open(&mut self, forwarder: &mut Forwarder) -> Result<snapshot::Ready, Refusal> {
+        let arguments = self.decide()?;
+        self.drain(forwarder)?;
+        self.narrow(Phase::Closed)?;
+        self.snapshot(arguments)
+    }
+
+    /// Narrows the gate, waiting at most until the deadline for forwarders that are at work.
+    fn narrow(&self, phase: Phase) -> Result<(), Refusal> {
+        if self.agent.narrow_gate(phase, self.queue, self.deadline) {
+            Ok(())
+        } else {
+            Err(Refusal::with(Reason::DrainTimeout, "another thread did not return from a doorbell in time"))
+        }
+    }
+
+    /// Notes that something unsafe in general was let through.
+    fn allow(&mut self, kind: Allow) -> bool {
+        let allowed = self.process.settings.allow.contains(&kind);
+        if allowed && !self.record.allowed.contains(&kind) {
+            self.record.allowed.push(kind);
+        }
+        allowed
+    }
+}
+
+/// After a panic in a window: its packet must still complete exactly once.
+pub(crate) fn recover(queue: &SoftQueue) {
+    let agent = queue.agent();
+    let mut forwarder = queue.lock();
+    agent.open_gate();
+    queue.recover_candidate(&mut forwarder);
+}

@@ -1,0 +1,267 @@
+//! The passes: run, compare, put back, again.
+
+use super::finish::{Cut, Watch};
+use super::inspect::{Inspection, Reader, Unreadable, reserve_scratch};
+use super::restore::spans;
+use super::snapshot::{Ready, Workspace, nanoseconds};
+use super::{Refusal, Window};
+use crate::compare::{Divergences, WrittenBytes};
+use crate::copy::{Direction, Mover};
+use crate::queue::{Forwarder, Stage};
+use crate::shared_memory::ticks;
+use crate::signals::Completion;
+use crate::store::Plan;
+use hsa_replay_contract::Reason;
+use hsa_replay_contract::record::{ContentHash, Pass, Restore};
+use std::time::{Duration, Instant};
+
+/// Between two looks at whether the queue died or the process ends.
+const LOOK: Duration = Duration::from_millis(20);
+/// Between two looks for room in the queue's ring, which the drain has left empty.
+const ROOM: Duration = Duration::from_micros(50);
+
+/// What the passes have shown of memory.
+#[derive(Debug)]
+pub(super) struct Evidence {
+    pub(super) first: Option<Inspection>,
+    /// What the first pass left, for each region.
+    pub(super) written: Vec<WrittenBytes>,
+    /// Regions freed since the snapshot.
+    pub(super) gone: Vec<bool>,
+    pub(super) divergences: Divergences,
+    /// Whether each compared pass left what the first one did.
+    pub(super) equal: bool,
+    /// A region went away between two comparisons, so that they cannot be held against each other.
+    pub(super) incomparable: bool,
+}
+
+/// How the wait for a pass ended.
+enum PassEnd {
+    Done,
+    Late,
+    Dead,
+}
+
+impl Window<'_> {
+    /// Runs the passes and completes the packet. False: the last pass outlasts the window and is watched.
+    pub(super) fn replay(mut self, forwarder: &mut Forwarder, ready: Ready) -> bool {
+        let agent = self.agent;
+        let mut workspace = agent.workspace.lock();
+        let workspace = &mut *workspace;
+        let check = self.process.settings.check;
+        if check && let Err(error) = reserve_scratch(agent, &ready.plan, &mut workspace.scratch) {
+            let refusal = Refusal::with(Reason::SnapshotIncomplete, format!("no room to compare: {error}"));
+            return self.decline(forwarder, refusal);
+        }
+        let mut next = match self.process.signals.take() {
+            Ok(completion) if self.wait_for_room(forwarder) => completion,
+            Ok(_) => return self.decline(forwarder, Refusal::with(Reason::DrainTimeout, "its ring is full")),
+            Err(error) => {
+                return self.decline(forwarder, Refusal::with(Reason::SnapshotIncomplete, error.to_string()));
+            }
+        };
+        self.process.report.begin(&self.record);
+        let mut evidence = Evidence::new(ready.plan.regions.len());
+        let passes = u32::from(self.process.settings.passes.get());
+        for index in 0..passes {
+            let completion = next;
+            match self.run_pass(forwarder, completion) {
+                (PassEnd::Done, completion) => self.note_pass(index, &completion),
+                (PassEnd::Dead, _) => return self.fault(forwarder, &ready, &evidence),
+                (PassEnd::Late, completion) => {
+                    let watch = Watch { completion, record: self.record.clone(), ready, evidence };
+                    forwarder.set_stage(Stage::Watching(Box::new(watch)));
+                    self.agent.open_gate();
+                    return false;
+                }
+            }
+            let seen =
+                match check.then(|| self.look(index, &ready.plan, workspace, &mut evidence)).transpose() {
+                    Ok(seen) => seen,
+                    Err(problem) => {
+                        self.abandon_scratch(&problem, workspace);
+                        let detail =
+                            format!("memory at {:#x} could not be read after a pass", problem.address);
+                        let cut = Cut::new(Reason::SnapshotIncomplete, detail);
+                        return self.end(forwarder, &ready, &evidence, Some(cut));
+                    }
+                };
+            if index + 1 == passes {
+                break;
+            }
+            if let Some(cut) = self.must_stop() {
+                return self.end(forwarder, &ready, &evidence, Some(cut));
+            }
+            // The next pass must be possible before memory is put back for it.
+            next = match self.process.signals.take() {
+                Ok(completion) => completion,
+                Err(error) => {
+                    let cut = Cut::new(Reason::InternalError, error.to_string());
+                    return self.end(forwarder, &ready, &evidence, Some(cut));
+                }
+            };
+            if let Some(cut) = self.restore(&ready.plan, seen.as_ref(), workspace, &evidence) {
+                return self.end(forwarder, &ready, &evidence, Some(cut));
+            }
+        }
+        self.end(forwarder, &ready, &evidence, None)
+    }
+
+    /// Reasons to let the pass that just ended be the last.
+    fn must_stop(&self) -> Option<Cut> {
+        if self.process.is_exiting() {
+            Some(Cut::new(Reason::ShuttingDown, "the process is ending"))
+        } else if self.queue.is_dead() {
+            Some(Cut::new(Reason::QueueError, "the queue failed or was destroyed after the pass"))
+        } else if Instant::now() >= self.deadline {
+            Some(Cut::new(Reason::PassTimeout, "the time for one window is over"))
+        } else {
+            None
+        }
+    }
+
+    fn wait_for_room(&self, forwarder: &mut Forwarder) -> bool {
+        while !self.queue.has_room(forwarder) {
+            if Instant::now() >= self.deadline || self.queue.is_dead() {
+                return false;
+            }
+            std::thread::sleep(ROOM);
+        }
+        true
+    }
+
+    /// Puts one pass on the queue and waits for it.
+    fn run_pass(&self, forwarder: &mut Forwarder, mut completion: Completion) -> (PassEnd, Completion) {
+        while !self.queue.has_room(forwarder) {
+            // The pass before has ended, so its slot becomes free in no time unless the queue died.
+            if self.queue.is_dead() {
+                return (PassEnd::Dead, completion);
+            }
+            std::thread::sleep(ROOM);
+        }
+        forwarder.set_stage(Stage::Submitted);
+        completion.submitted();
+        self.queue.submit(forwarder, &self.packet.as_pass(completion.signal()));
+        loop {
+            let left = self.deadline.saturating_duration_since(Instant::now());
+            if completion.wait(left.min(LOOK)) <= 0 {
+                return (PassEnd::Done, completion);
+            }
+            if self.queue.is_dead() {
+                return (PassEnd::Dead, completion);
+            }
+            if left.is_zero() {
+                return (PassEnd::Late, completion);
+            }
+        }
+    }
+
+    pub(super) fn note_pass(&mut self, index: u32, completion: &Completion) {
+        self.record.passes.push(pass_of(self.process, self.agent.agent, index, completion));
+    }
+
+    /// Compares memory after a pass. The first pass's result stays in the evidence too.
+    fn look(
+        &mut self,
+        index: u32,
+        plan: &Plan,
+        workspace: &mut Workspace,
+        evidence: &mut Evidence,
+    ) -> Result<Inspection, Unreadable> {
+        let gone_before = evidence.gone.iter().filter(|gone| **gone).count();
+        let mut reader = Reader {
+            agent: self.agent,
+            plan,
+            store: &*workspace.store,
+            scratch: &mut workspace.scratch,
+            deadline: Instant::now() + self.process.settings.timeout,
+            gone: &mut evidence.gone,
+        };
+        let seen = reader.inspect((index == 0).then_some(&mut evidence.written[..]))?;
+        if let Some(first) = &evidence.first
+            && first.hash != seen.hash
+        {
+            evidence.equal = false;
+            reader.diverge(index, &evidence.written, &mut evidence.divergences)?;
+        }
+        if index > 0 && gone_before != evidence.gone.iter().filter(|gone| **gone).count() {
+            evidence.incomparable = true;
+        }
+        if let Some(pass) = self.record.passes.last_mut() {
+            pass.hash = Some(ContentHash(seen.hash));
+        }
+        if evidence.first.is_none() {
+            evidence.first = Some(seen.clone());
+        }
+        Ok(seen)
+    }
+
+    /// Puts memory back. On failure memory is made one complete pass again, if that is possible.
+    fn restore(
+        &mut self,
+        plan: &Plan,
+        inspection: Option<&Inspection>,
+        workspace: &mut Workspace,
+        evidence: &Evidence,
+    ) -> Option<Cut> {
+        let start = Instant::now();
+        // A restore that has begun is finished, whatever the time; only a copy that hangs ends it.
+        let deadline = start + self.process.settings.timeout;
+        let mover = Mover::new(self.process, self.agent.agent, Direction::ToDevice, deadline);
+        let spans = spans(plan, inspection);
+        let mut back = workspace.store.write_back(plan, &spans, &mover);
+        if !back.failed.is_empty() {
+            let again = workspace.store.write_back(plan, &back.failed, &mover);
+            back.bytes += again.bytes;
+            back.failed = again.failed;
+        }
+        let mut regions: Vec<usize> = spans.iter().map(|(region, _)| *region).collect();
+        regions.dedup();
+        let totals =
+            self.record.restore.get_or_insert(Restore { regions: 0, bytes: 0, ns: 0, skipped: 0, failed: 0 });
+        totals.regions += (regions.len() - back.gone.len().min(regions.len())) as u64;
+        totals.bytes += back.bytes;
+        totals.ns += nanoseconds(start.elapsed());
+        totals.skipped += back.gone.len() as u64;
+        totals.failed += back.failed.len() as u64;
+        if back.failed.is_empty() {
+            return None;
+        }
+        Some(super::repair::repair(self, plan, inspection, workspace, evidence, &back.failed))
+    }
+
+    fn abandon_scratch(&self, problem: &Unreadable, workspace: &mut Workspace) {
+        if problem.stuck
+            && let Some(scratch) = workspace.scratch.take()
+        {
+            scratch.leak();
+        }
+    }
+}
+
+impl Evidence {
+    fn new(regions: usize) -> Self {
+        Self {
+            first: None,
+            written: vec![WrittenBytes::new(); regions],
+            gone: vec![false; regions],
+            divergences: Divergences::new(),
+            equal: true,
+            incomparable: false,
+        }
+    }
+}
+
+/// The record of a pass that has ended.
+pub(super) fn pass_of(
+    process: &crate::process::Process,
+    agent: crate::handles::Agent,
+    index: u32,
+    completion: &Completion,
+) -> Pass {
+    let [start, end] = ticks(completion.signal());
+    // Zero is what the signal had before: the hardware wrote none.
+    let written = start != 0 && end >= start;
+    let ns = written.then(|| process.runtime.ticks_to_ns(agent, start, end)).flatten();
+    Pass { index, ticks: written.then_some([start, end]), ns, hash: None }
+}

@@ -1,0 +1,73 @@
+//! Memory goes back to what the snapshot holds.
+
+use super::inspect::Inspection;
+use crate::store::Plan;
+use std::ops::Range;
+
+/// Changed ranges closer than this are written back in one copy: a copy costs about as much as the bytes between.
+const GAP: u64 = 4096;
+/// Spans are rounded out to cache lines.
+const GRAIN: u64 = 64;
+
+/// What has to be written back: all of it without an inspection, otherwise what differs.
+pub(super) fn spans(plan: &Plan, inspection: Option<&Inspection>) -> Vec<(usize, Range<u64>)> {
+    let regions = plan.regions.iter().enumerate();
+    match inspection {
+        None => regions.map(|(at, region)| (at, 0..region.bytes)).collect(),
+        Some(inspection) => regions
+            .flat_map(|(at, region)| {
+                joined(&inspection.changes[at].ranges, region.bytes).into_iter().map(move |span| (at, span))
+            })
+            .collect(),
+    }
+}
+
+/// Joins neighbouring ranges of a region of `bytes` bytes.
+fn joined(ranges: &[Range<u64>], bytes: u64) -> Vec<Range<u64>> {
+    let mut spans: Vec<Range<u64>> = Vec::new();
+    for range in ranges {
+        let start = range.start - range.start % GRAIN;
+        let end = range.end.next_multiple_of(GRAIN).min(bytes);
+        match spans.last_mut() {
+            Some(last) if start <= last.end.saturating_add(GAP) => last.end = end,
+            _ => spans.push(start..end),
+        }
+    }
+    spans
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn ascending(cuts: &std::collections::BTreeSet<u64>) -> Vec<Range<u64>> {
+        let cuts: Vec<u64> = cuts.iter().copied().collect();
+        cuts.chunks_exact(2).map(|pair| pair[0]..pair[1]).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn every_changed_byte_is_written_back_once_and_nothing_outside_the_region(
+            cuts in prop::collection::btree_set(0_u64..100_000, 0..40),
+        ) {
+            let ranges = ascending(&cuts);
+            let bytes = 100_000;
+            let spans = joined(&ranges, bytes);
+            for range in &ranges {
+                let covering = spans.iter().filter(|span| span.start <= range.start && range.end <= span.end);
+                prop_assert_eq!(covering.count(), 1);
+            }
+            for pair in spans.windows(2) {
+                prop_assert!(pair[0].end + GAP < pair[1].start);
+            }
+            prop_assert!(spans.iter().all(|span| span.start < span.end && span.end <= bytes));
+        }
+    }
+
+    #[test]
+    fn far_apart_ranges_stay_apart() {
+        assert_eq!(joined(&[0..1, 10_000..10_001], 20_000), [0..64, 9_984..10_048]);
+        assert_eq!(joined(&[0..1, 100..101], 110).first(), Some(&(0..110)));
+    }
+}

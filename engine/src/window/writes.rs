@@ -1,0 +1,121 @@
+//! What a kernel wrote, as the report lists it.
+
+use super::passes::Evidence;
+use super::snapshot::Ready;
+use crate::inventory::RegionKind;
+use hsa_replay_contract::Dispatch;
+use hsa_replay_contract::record::{Divergence, MAX_DIVERGENCES, Write, WriteKind};
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+/// The listing of one window.
+pub(super) struct Writes<'a> {
+    ready: &'a Ready,
+    evidence: &'a Evidence,
+}
+
+/// A part of a region that is listed on its own: an allocation, a variable, or what lies between variables.
+struct Part {
+    kind: WriteKind,
+    name: Option<String>,
+    /// Offsets in the region.
+    offsets: Range<u64>,
+}
+
+impl<'a> Writes<'a> {
+    pub(super) fn new(ready: &'a Ready, evidence: &'a Evidence) -> Self {
+        Self { ready, evidence }
+    }
+
+    /// Fills in what is known; without a comparison that is nothing.
+    pub(super) fn fill(&self, record: &mut Dispatch) {
+        let Some(first) = &self.evidence.first else {
+            return;
+        };
+        let compared = record.passes.iter().filter(|pass| pass.hash.is_some()).count();
+        record.deterministic = (compared > 1 && !self.evidence.incomparable).then_some(self.evidence.equal);
+        let diverging: BTreeSet<usize> =
+            self.evidence.divergences.entries().iter().map(|entry| entry.region).collect();
+        let mut writes = Vec::new();
+        let mut divergence = Vec::new();
+        for region in 0..self.ready.plan.regions.len() {
+            let changed = &first.changes[region];
+            if changed.bytes == 0 && !diverging.contains(&region) {
+                continue;
+            }
+            for part in self.parts(region) {
+                let ranges: Vec<[u64; 2]> =
+                    changed.ranges.iter().filter_map(|range| within(range, &part.offsets)).collect();
+                let number = u32::try_from(writes.len()).unwrap_or(u32::MAX);
+                let before = divergence.len();
+                self.diverging(region, &part, number, &mut divergence);
+                if ranges.is_empty() && divergence.len() == before {
+                    continue;
+                }
+                let whole = part.offsets.end - part.offsets.start == self.ready.plan.regions[region].bytes;
+                let bytes = if whole { changed.bytes } else { ranges.iter().map(|range| range[1]).sum() };
+                writes.push(self.write(region, part, ranges, changed.merged, bytes));
+            }
+        }
+        divergence.sort_by_key(|entry| (entry.pass, entry.write, entry.offset));
+        divergence.truncate(MAX_DIVERGENCES);
+        record.writes = Some(writes);
+        record.divergence = Some(divergence);
+    }
+
+    fn write(&self, region: usize, part: Part, ranges: Vec<[u64; 2]>, merged: bool, bytes: u64) -> Write {
+        let base = self.ready.plan.regions[region].base + part.offsets.start;
+        let size = part.offsets.end - part.offsets.start;
+        let points_here = |address: u64| address.checked_sub(base).is_some_and(|offset| offset < size);
+        let arg = self.ready.pointers.iter().find(|pointer| points_here(pointer.address));
+        let arg = arg.map(|pointer| pointer.argument);
+        Write { kind: part.kind, name: part.name, arg, base, size, ranges, merged, bytes }
+    }
+
+    fn diverging(&self, region: usize, part: &Part, write: u32, list: &mut Vec<Divergence>) {
+        for entry in self.evidence.divergences.entries().iter().filter(|entry| entry.region == region) {
+            let run = entry.offset..entry.offset + entry.bytes;
+            if let Some([offset, bytes]) = within(&run, &part.offsets) {
+                list.push(Divergence { write, pass: entry.pass, offset, bytes });
+            }
+        }
+    }
+
+    /// An allocation is one part; a segment is cut at its variables.
+    fn parts(&self, region: usize) -> Vec<Part> {
+        let region = &self.ready.plan.regions[region];
+        match &region.kind {
+            RegionKind::Allocation => {
+                vec![Part { kind: WriteKind::Allocation, name: None, offsets: 0..region.bytes }]
+            }
+            RegionKind::Module(module) => module
+                .parts
+                .iter()
+                .map(|part| Part {
+                    kind: WriteKind::ModuleVariable,
+                    name: part.name.clone(),
+                    offsets: part.offset..part.offset + part.size,
+                })
+                .collect(),
+        }
+    }
+}
+
+/// The part of a range inside a window, as offset from the window's start and length.
+fn within(range: &Range<u64>, window: &Range<u64>) -> Option<[u64; 2]> {
+    let start = range.start.max(window.start);
+    let end = range.end.min(window.end);
+    (start < end).then(|| [start - window.start, end - start])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_told_relative_to_their_part() {
+        assert_eq!(within(&(4..20), &(8..12)), Some([0, 4]));
+        assert_eq!(within(&(10..11), &(8..12)), Some([2, 1]));
+        assert_eq!(within(&(12..14), &(8..12)), None);
+    }
+}

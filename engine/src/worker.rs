@@ -1,0 +1,83 @@
+//! The worker of one agent: it takes over queues whose head must wait, runs windows, and resumes what a gate held back.
+//!
+//! It never sleeps on one queue while another could go on, except inside a window, when nothing of the agent may go on.
+
+use crate::agent::{AgentState, Task};
+use crate::queue::{SoftQueue, Stop};
+use crate::sync::Arc;
+use crate::window;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+/// Shortest and longest time between two looks at queues that wait for room in their hardware ring.
+const POLL: std::ops::RangeInclusive<Duration> = Duration::from_micros(50)..=Duration::from_millis(1);
+
+/// What is to be done with a queue after the worker looked at it.
+enum Next {
+    /// Nothing: the next doorbell forwards.
+    Rest,
+    /// Another look soon: its hardware ring is full.
+    Poll,
+    /// Another look after the other queues had theirs.
+    Again,
+}
+
+/// The worker's thread.
+pub(crate) fn run(agent: &Arc<AgentState>) {
+    agent.process.runtime.enter_thread();
+    let mut full: Vec<Arc<SoftQueue>> = Vec::new();
+    let mut pause = *POLL.start();
+    loop {
+        match agent.next_task((!full.is_empty()).then_some(pause)) {
+            Task::Queue(queue) => {
+                full.retain(|other| !Arc::ptr_eq(other, &queue));
+                attend(&queue, &mut full);
+                pause = *POLL.start();
+            }
+            Task::Poll => {
+                for queue in std::mem::take(&mut full) {
+                    attend(&queue, &mut full);
+                }
+                pause = (pause * 2).min(*POLL.end());
+            }
+            Task::Stop => return,
+        }
+    }
+}
+
+/// Looks at a queue. A panic in the engine must not cost the application a packet: windows end for good, and what is
+/// parked is forwarded.
+fn attend(queue: &Arc<SoftQueue>, full: &mut Vec<Arc<SoftQueue>>) {
+    let next = catch_unwind(AssertUnwindSafe(|| service(queue))).unwrap_or_else(|_| {
+        let agent = queue.agent();
+        agent.process.disarm("the engine failed inside; please report the message above");
+        catch_unwind(AssertUnwindSafe(|| window::recover(queue))).unwrap_or_else(|_| queue.kill());
+        Next::Again
+    });
+    match next {
+        Next::Rest => {}
+        Next::Poll => full.push(Arc::clone(queue)),
+        Next::Again => queue.agent().hand_over(queue),
+    }
+}
+
+fn service(queue: &Arc<SoftQueue>) -> Next {
+    let mut forwarder = queue.lock();
+    let next = match queue.forward_on_worker(&mut forwarder) {
+        Stop::Idle | Stop::Gate | Stop::Dead => Next::Rest,
+        Stop::Full => Next::Poll,
+        Stop::Candidate => {
+            if window::run(queue, &mut forwarder) {
+                Next::Again
+            } else {
+                Next::Poll
+            }
+        }
+    };
+    drop(forwarder);
+    match next {
+        // The holder of the lock looks at the note after letting go, like every other.
+        Next::Rest if queue.was_rung() => Next::Again,
+        next => next,
+    }
+}
