@@ -1,0 +1,335 @@
+//! Five passes of each kernel leave the program with the result of one, and the report says to the byte what one pass
+//! wrote.
+
+mod rocm;
+
+use hsa_replay_contract::record::{Dispatch, Outcome, Reason};
+use rocm::report::{Expected, ran, replayed, wrote};
+use rocm::{Release, Run, Victim};
+
+const PASSES: usize = 5;
+
+/// Runs a victim under replay and checks that nobody but the report can tell.
+#[track_caller]
+fn five_passes(victim: &Victim) -> Run {
+    let run = victim.replayed(&["--passes", "5"]).run();
+    run.same_as(victim.plain().well());
+    run.report().complete();
+    run
+}
+
+fn hip(name: &str, release: Release) -> Run {
+    five_passes(&Victim::hip(name, release))
+}
+
+on_both_releases! {
+    increment
+    saxpy
+    histogram
+    pointer_table
+    module_variables
+    read_only
+    clock
+    witness
+    dispatch_time
+    sizes
+    large
+    matmul
+    reduction
+    bitonic_sort
+    by_value
+    streams
+    graph
+    copies
+    print
+    attached_by_hand
+    one_pass_gives_no_verdict
+    without_check_memory_is_not_compared
+}
+
+fn increment(release: Release) {
+    let run = hip("increment", release);
+    let dispatch = run.report().of_kernel("increment", 1)[0];
+    replayed(dispatch, PASSES);
+    let before: Vec<u32> = (0..1000).collect();
+    let after: Vec<u32> = (1..=1000).collect();
+    wrote(dispatch, &[Expected::argument(0, &before, &after), Expected::variable("calls", &[0], &[1])]);
+    assert_eq!(dispatch.symbol, "_Z9incrementPjj");
+    assert_eq!(dispatch.kernel, "increment(unsigned int*, unsigned int)");
+    assert_eq!((dispatch.grid, dispatch.workgroup), ([1024, 1, 1], [256, 1, 1]));
+}
+
+fn saxpy(release: Release) {
+    let run = hip("saxpy", release);
+    let words = |values: &[f32]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
+    let mut y = vec![1.0_f32; 777];
+    for (launch, dispatch) in run.report().of_kernel("saxpy", 4).into_iter().enumerate() {
+        assert_eq!(dispatch.launch, launch as u64);
+        replayed(dispatch, PASSES);
+        let before = y.clone();
+        for (index, value) in y.iter_mut().enumerate() {
+            *value += 2.0 * (index + 1) as f32;
+        }
+        wrote(dispatch, &[Expected::argument(0, &words(&before), &words(&y))]);
+    }
+}
+
+/// The generator of the victims.
+fn next_random(state: &mut u32) -> u32 {
+    *state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+    *state >> 8
+}
+
+fn histogram(release: Release) {
+    let run = hip("histogram", release);
+    let dispatch = run.report().of_kernel("histogram", 1)[0];
+    replayed(dispatch, PASSES);
+    let (mut counts, mut state) = (vec![0; 32], 7);
+    for _ in 0..5001 {
+        counts[(next_random(&mut state) % 32) as usize] += 1;
+    }
+    wrote(dispatch, &[Expected::argument(0, &[0; 32], &counts)]);
+}
+
+fn pointer_table(release: Release) {
+    let run = hip("pointer_table", release);
+    let cells = |by: u32| (0..64).map(|cell| by * (cell / 16 + 1)).collect::<Vec<_>>();
+    let dispatches = run.report().of_kernel("accumulate", 2);
+    for (dispatch, (before, after)) in dispatches.into_iter().zip([(0, 10), (10, 11)]) {
+        replayed(dispatch, PASSES);
+        wrote(dispatch, &[Expected::variable("cells", &cells(before), &cells(after))]);
+    }
+}
+
+fn module_variables(release: Release) {
+    let run = hip("module_variables", release);
+    let mut before_results = [0; 4];
+    for (launch, dispatch) in (1..).zip(run.report().of_kernel("count", 3)) {
+        replayed(dispatch, PASSES);
+        let results = [100 + launch, 200 + launch, 300 + launch, launch];
+        let variable = |name: &str, after: u32| Expected::variable(name, &[after - 1], &[after]);
+        wrote(
+            dispatch,
+            &[
+                Expected::argument(0, &before_results, &results),
+                variable("visible", results[0]),
+                variable("file_local", results[1]),
+                variable("(anonymous namespace)::unnamed", results[2]),
+                variable("count(unsigned int*)::kernel_local", results[3]),
+            ],
+        );
+        before_results = results;
+    }
+}
+
+fn read_only(release: Release) {
+    let run = hip("read_only", release);
+    let dispatch = run.report().of_kernel("search", 1)[0];
+    replayed(dispatch, PASSES);
+    wrote(dispatch, &[]);
+}
+
+fn clock(release: Release) {
+    let run = hip("clock", release);
+    let dispatch = run.report().of_kernel("stamp", 1)[0];
+    ran(dispatch, PASSES);
+    assert_eq!(dispatch.deterministic, Some(false), "{dispatch:#?}");
+    let writes = dispatch.writes.as_deref().expect("memory was compared");
+    let stamps = writes.iter().position(|write| write.arg == Some(1)).expect("the stamps were written");
+    assert_eq!(writes.iter().map(|write| write.arg).collect::<Vec<_>>(), [Some(0), Some(1)]);
+    // The results agree between passes; the stamps do not, and nothing outside them differs.
+    let divergence = dispatch.divergence.as_deref().expect("memory was compared");
+    assert!(!divergence.is_empty());
+    for entry in divergence {
+        assert_eq!(usize::try_from(entry.write), Ok(stamps), "{entry:?}");
+        assert!((1..5).contains(&entry.pass), "{entry:?}");
+        assert!(entry.bytes > 0 && entry.offset + entry.bytes <= 8 * 8, "{entry:?}");
+    }
+}
+
+/// How often each of two kernels ran, by the count that they keep in host memory.
+fn witnessed(run: &Run) -> (usize, usize) {
+    let line = run.stderr.lines().find_map(|line| line.strip_prefix("witness: "));
+    let line = line.unwrap_or_else(|| panic!("no count\n{run}"));
+    let counts: Vec<usize> = line.split(' ').filter_map(|word| word.parse().ok()).collect();
+    (counts[0], counts[1])
+}
+
+fn witness(release: Release) {
+    let victim = Victim::hip("witness", release);
+    assert_eq!(witnessed(&victim.plain()), (3, 2));
+    let run = five_passes(&victim);
+    for dispatch in run.report().dispatches() {
+        replayed(dispatch, PASSES);
+    }
+    assert_eq!(witnessed(&run), (3 * PASSES, 2 * PASSES), "{run}");
+}
+
+fn dispatch_time(release: Release) {
+    let run = five_passes(&Victim::hsa("dispatch_time", "increment", release));
+    let dispatch = run.report().of_kernel("increment", 1)[0];
+    replayed(dispatch, PASSES);
+    let line = run.stderr.lines().find_map(|line| line.strip_prefix("ticks "));
+    let ticks = line.unwrap_or_else(|| panic!("no ticks\n{run}"));
+    let ticks: Vec<u64> = ticks.split(' ').filter_map(|word| word.parse().ok()).collect();
+    let of_a_pass = dispatch.passes.iter().any(|pass| pass.ticks.is_some_and(|of_pass| of_pass[..] == ticks));
+    assert!(of_a_pass, "{ticks:?} are the ticks of no pass\n{run}");
+    let before: Vec<u32> = (0..200).map(|index| 7 * index).collect();
+    let after: Vec<u32> = before.iter().map(|value| value + 1).collect();
+    wrote(dispatch, &[Expected::argument(0, &before, &after)]);
+}
+
+fn sizes(release: Release) {
+    let run = hip("sizes", release);
+    let sizes = [0, 1, 2, 31, 63, 64, 65, 127, 255, 256, 257, 1000, 1023, 1025, 4097];
+    let dispatches = run.report().of_kernel("negate", sizes.len());
+    for (dispatch, size) in dispatches.into_iter().zip(sizes) {
+        replayed(dispatch, PASSES);
+        if size == 0 {
+            wrote(dispatch, &[]);
+            continue;
+        }
+        // The argument points behind the 16 words in front, into the same allocation.
+        let before: Vec<u32> = (0..size + 32).map(|index: u32| index.wrapping_mul(2_654_435_761)).collect();
+        let mut after = before.clone();
+        after[16..16 + size as usize].iter_mut().for_each(|word| *word = !*word);
+        wrote(dispatch, &[Expected::argument(0, &before, &after)]);
+    }
+}
+
+fn large(release: Release) {
+    let run = hip("large", release);
+    let dispatch = run.report().of_kernel("touch", 1)[0];
+    replayed(dispatch, PASSES);
+    let writes = dispatch.writes.as_deref().expect("memory was compared");
+    assert_eq!(writes.len(), 1, "{dispatch:#?}");
+    // A word in each of 12288 pages: three times as many runs as are listed, so that the closest are merged.
+    let write = &writes[0];
+    assert_eq!((write.arg, write.merged, write.ranges.len()), (Some(0), true, 4096));
+    let changed: u64 =
+        (1..=12288_u32).map(|word| word.to_le_bytes().iter().filter(|byte| **byte != 0).count() as u64).sum();
+    assert_eq!(write.bytes, changed);
+    let snapshot = dispatch.snapshot.expect("a snapshot was taken");
+    assert!(snapshot.bytes >= 2 * (48 << 20), "{snapshot:?}");
+}
+
+#[track_caller]
+fn all_replayed<'a>(dispatches: impl IntoIterator<Item = &'a Dispatch>) {
+    dispatches.into_iter().for_each(|dispatch| replayed(dispatch, PASSES));
+}
+
+fn matmul(release: Release) {
+    let run = hip("matmul", release);
+    let dispatch = run.report().of_kernel("multiply", 1)[0];
+    replayed(dispatch, PASSES);
+    assert_eq!((dispatch.grid, dispatch.workgroup), ([48, 48, 1], [16, 16, 1]));
+    let writes = dispatch.writes.as_deref().expect("memory was compared");
+    assert_eq!(writes.iter().map(|write| write.arg).collect::<Vec<_>>(), [Some(2)]);
+}
+
+fn reduction(release: Release) {
+    let run = hip("reduction", release);
+    let dispatch = run.report().of_kernel("sum", 1)[0];
+    replayed(dispatch, PASSES);
+    let mut state = 11;
+    let total: u64 = (0..10007).map(|_| u64::from(next_random(&mut state))).sum();
+    let words = [total & u64::from(u32::MAX), total >> 32].map(|word| u32::try_from(word).expect("32 bits"));
+    wrote(dispatch, &[Expected::argument(2, &[0, 0], &words)]);
+}
+
+fn bitonic_sort(release: Release) {
+    let run = hip("bitonic_sort", release);
+    let (mut values, mut state) = (vec![0_u32; 512], 5);
+    values.iter_mut().for_each(|value| *value = next_random(&mut state));
+    let steps = (1..=9).flat_map(|block| (0..block).rev().map(move |distance| (1 << block, 1 << distance)));
+    for (dispatch, (block, distance)) in run.report().of_kernel("exchange", 45).into_iter().zip(steps) {
+        replayed(dispatch, PASSES);
+        let before = values.clone();
+        for low in (0..512).filter(|index| index ^ distance > *index) {
+            let high = low ^ distance;
+            if (values[low] > values[high]) == (low & block == 0) {
+                values.swap(low, high);
+            }
+        }
+        let expected = (before != values).then(|| Expected::argument(0, &before, &values));
+        wrote(dispatch, expected.as_slice());
+    }
+}
+
+fn by_value(release: Release) {
+    let run = hip("by_value", release);
+    let dispatch = run.report().of_kernel("apply", 1)[0];
+    replayed(dispatch, PASSES);
+    let before: Vec<u32> = (-150..150).map(i32::cast_unsigned).collect();
+    let after: Vec<u32> = (-150..150).map(|value: i32| (value * 3 - 13).cast_unsigned()).collect();
+    let writes = dispatch.writes.as_deref().expect("memory was compared");
+    // Whether the pointer inside the structure counts as argument 0 is left open.
+    let expected = match writes.first().and_then(|write| write.arg) {
+        Some(index) => Expected::argument(index, &before, &after),
+        None => Expected::allocation(&before, &after),
+    };
+    wrote(dispatch, &[expected]);
+}
+
+fn streams(release: Release) {
+    let run = hip("streams", release);
+    all_replayed(run.report().of_kernel("add", 8));
+    all_replayed(run.report().of_kernel("twice", 4));
+}
+
+fn graph(release: Release) {
+    let run = hip("graph", release);
+    all_replayed(run.report().of_kernel("add", 6));
+    all_replayed(run.report().of_kernel("combine", 3));
+}
+
+fn copies(release: Release) {
+    let run = hip("copies", release);
+    let dispatch = run.report().of_kernel("invert", 1)[0];
+    replayed(dispatch, PASSES);
+    let writes = dispatch.writes.as_deref().expect("memory was compared");
+    assert_eq!(writes.len(), 1);
+    assert_eq!((writes[0].arg, &writes[0].ranges[..], writes[0].bytes), (Some(0), &[[0, 70001]][..], 70001));
+}
+
+/// A kernel that talks to the host must not say everything five times; memory is right whichever way that is reached.
+fn print(release: Release) {
+    let run = hip("print", release);
+    let dispatch = run.report().of_kernel("speak", 1)[0];
+    assert_eq!((dispatch.outcome, dispatch.reason), (Outcome::Declined, Some(Reason::Hostcall)), "{run}");
+    assert!(dispatch.passes.len() <= 1, "{run}");
+}
+
+fn attached_by_hand(release: Release) {
+    let victim = Victim::hip("increment", release);
+    for launch in [victim.with_library_path(), victim.with_preload()] {
+        let run = launch.armed(3).run();
+        run.same_as(victim.plain().well());
+        replayed(run.report().complete().of_kernel("increment", 1)[0], 3);
+    }
+}
+
+fn one_pass_gives_no_verdict(release: Release) {
+    let victim = Victim::hip("increment", release);
+    let run = victim.replayed(&["--passes", "1"]).run();
+    run.same_as(victim.plain().well());
+    let dispatch = run.report().complete().of_kernel("increment", 1)[0];
+    ran(dispatch, 1);
+    assert_eq!(dispatch.deterministic, None, "{run}");
+    let before: Vec<u32> = (0..1000).collect();
+    let after: Vec<u32> = (1..=1000).collect();
+    wrote(dispatch, &[Expected::argument(0, &before, &after), Expected::variable("calls", &[0], &[1])]);
+}
+
+fn without_check_memory_is_not_compared(release: Release) {
+    let victim = Victim::hip("increment", release);
+    let run = victim.replayed(&["--passes", "3", "--no-check"]).run();
+    run.same_as(victim.plain().well());
+    let dispatch = run.report().complete().of_kernel("increment", 1)[0];
+    ran(dispatch, 3);
+    assert!(dispatch.passes.iter().all(|pass| pass.hash.is_none()), "{run}");
+    assert!(
+        dispatch.writes.is_none() && dispatch.divergence.is_none() && dispatch.deterministic.is_none(),
+        "{run}"
+    );
+}

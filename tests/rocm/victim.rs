@@ -1,0 +1,91 @@
+//! Compiling the programs of `tests/hip`, once for each release and content.
+
+use std::collections::HashMap;
+use std::collections::hash_map::DefaultHasher;
+use std::ffi::OsStr;
+use std::hash::{Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use super::release::{Release, checkout, workspace};
+
+/// A program compiled inside a root by its own hipcc.
+#[derive(Clone, Debug)]
+pub struct Victim {
+    pub release: Release,
+    pub name: String,
+    pub executable: PathBuf,
+    /// What it is told on its command line.
+    pub arguments: Vec<PathBuf>,
+}
+
+impl Victim {
+    /// A HIP program, `tests/hip/NAME.hip`.
+    pub fn hip(name: &str, release: Release) -> Self {
+        let source = format!("{name}.hip");
+        let executable =
+            compile(release, &source, name, &["--offload-arch=gfx942", "-O2", "-Wall", "-Werror"]);
+        Self { release, name: name.to_owned(), executable, arguments: Vec::new() }
+    }
+
+    /// A program that uses HSA without HIP, `tests/hip/NAME.cpp`; it is given the code object of `kernels/KERNELS.hip`.
+    pub fn hsa(name: &str, kernels: &str, release: Release) -> Self {
+        let source = format!("{name}.cpp");
+        let options = ["-x", "c++", "-O2", "-Wall", "-Werror", "-no-hip-rt", "-lhsa-runtime64"];
+        let executable = compile(release, &source, name, &options);
+        let device = ["--offload-arch=gfx942", "-O2", "--cuda-device-only", "--no-gpu-bundle-output", "-c"];
+        let kernels = compile(release, &format!("kernels/{kernels}.hip"), &format!("{kernels}.co"), &device);
+        Self { release, name: name.to_owned(), executable, arguments: vec![kernels] }
+    }
+}
+
+/// Compiles a source of `tests/hip`, unless the same content was compiled before in the same release.
+fn compile(release: Release, source: &str, output: &str, options: &[&str]) -> PathBuf {
+    let source = checkout().join("tests/hip").join(source);
+    let key = content_key(release, &source, options);
+    let folder = workspace(Path::new(release.name()).join(format!("{output}-{key:016x}")));
+    let result = folder.join(output);
+    // One compilation of a program at a time; others go on.
+    static BUSY: OnceLock<Mutex<HashMap<PathBuf, Arc<Mutex<()>>>>> = OnceLock::new();
+    let busy = BUSY
+        .get_or_init(Mutex::default)
+        .lock()
+        .expect("no panic while listing")
+        .entry(result.clone())
+        .or_default()
+        .clone();
+    let _guard = busy.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if result.is_file() {
+        return result;
+    }
+    // A rename at the end: a compilation that was ended leaves nothing that looks finished.
+    let part = folder.join(format!("part-{}", std::process::id()));
+    let build = release
+        .without_gpu()
+        .arg("hipcc")
+        .args(options.iter().take_while(|option| !option.starts_with("-l")))
+        .args([OsStr::new("-o"), part.as_ref(), source.as_ref()])
+        // Libraries come behind what needs them.
+        .args(options.iter().skip_while(|option| !option.starts_with("-l")))
+        .output()
+        .expect("scripts/in-root can be run");
+    assert!(
+        build.status.success() && part.is_file(),
+        "hipcc of the {release} root cannot compile {}:\n{}{}",
+        source.display(),
+        String::from_utf8_lossy(&build.stdout),
+        String::from_utf8_lossy(&build.stderr)
+    );
+    std::fs::rename(&part, &result).unwrap_or_else(|error| panic!("{}: {error}", result.display()));
+    result
+}
+
+/// Changes with the source, the shared header, the options and the compiler.
+fn content_key(release: Release, source: &Path, options: &[&str]) -> u64 {
+    let read =
+        |path: &Path| std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let mut hasher = DefaultHasher::new();
+    (release.versions(), read(source), read(&checkout().join("tests/hip/victim.h")), options)
+        .hash(&mut hasher);
+    hasher.finish()
+}
