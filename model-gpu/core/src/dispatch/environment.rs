@@ -1,0 +1,85 @@
+//! What waves ask of the device around them: clocks and messages.
+
+use model_gpu_isa::{Environment, MemoryFault, Span};
+
+use crate::memory::{self, View};
+use crate::{Machine, clock};
+
+/// Ticks of the core clock for each tick of the constant clock: 2.1 GHz against 100 MHz.
+const CORE_TICKS: u64 = 21;
+
+/// `s_sendmsg` number of an interrupt.
+const INTERRUPT: u16 = 1;
+
+/// Number of the message that gives a wave's vector registers back early.
+const DEALLOCATE_VGPRS: u16 = 3;
+
+/// Bits of an event's number that travel with an interrupt.
+const EVENT_BITS: u32 = 12;
+
+/// The device around one dispatch's waves.
+#[derive(Debug)]
+pub(super) struct Surroundings<'m> {
+    pub(super) machine: &'m Machine,
+    pub(super) agent: usize,
+}
+
+impl Environment for Surroundings<'_> {
+    fn core_clock(&self) -> u64 {
+        clock::ticks() * CORE_TICKS
+    }
+
+    fn real_time(&self) -> u64 {
+        clock::ticks()
+    }
+
+    fn send_message(&self, message: u16, m0: u32) -> Result<(), String> {
+        match message & 0xf {
+            INTERRUPT => {
+                // Device libraries send eight bits of the number, newer ones all of them.
+                let bits = if m0 < 256 { 8 } else { EVENT_BITS };
+                self.machine.interrupt(self.agent, m0, bits);
+                self.machine.nudge();
+                Ok(())
+            }
+            DEALLOCATE_VGPRS => Ok(()),
+            other => Err(format!("unknown message {other}")),
+        }
+    }
+}
+
+fn access(access: model_gpu_isa::Access) -> memory::Access {
+    match access {
+        model_gpu_isa::Access::Read => memory::Access::Read,
+        model_gpu_isa::Access::Write | model_gpu_isa::Access::Atomic => memory::Access::Write,
+        model_gpu_isa::Access::Execute => memory::Access::Execute,
+    }
+}
+
+/// The device's fault for an interpreter's.
+pub(super) fn fault(fault: &MemoryFault) -> memory::Fault {
+    let access = access(fault.access);
+    let reason = match (fault.reason, access) {
+        (model_gpu_isa::FaultReason::Permission, memory::Access::Execute) => memory::Reason::NoExecute,
+        (model_gpu_isa::FaultReason::Permission, _) => memory::Reason::ReadOnly,
+        _ => memory::Reason::NotPresent,
+    };
+    memory::Fault { address: fault.address, access, reason }
+}
+
+// SAFETY: a view holds the map's read lock, so every range in it stays mapped while the view lives; the caller keeps
+// the view for the whole run of a wave. Ranges that the map calls writable are.
+unsafe impl model_gpu_isa::AddressSpace for View<'_> {
+    fn translate(&self, address: u64, wanted: model_gpu_isa::Access) -> Result<Span, MemoryFault> {
+        match self.extent(address, access(wanted)) {
+            Ok((start, length, host)) => Ok(Span { start, length, host }),
+            Err(fault) => {
+                let reason = match fault.reason {
+                    memory::Reason::NotPresent => model_gpu_isa::FaultReason::Unmapped,
+                    memory::Reason::ReadOnly | memory::Reason::NoExecute => model_gpu_isa::FaultReason::Permission,
+                };
+                Err(MemoryFault { address: fault.address, access: wanted, reason })
+            }
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! The device as a front end sees it: agents, memory, events and queues.
+
+use std::io;
+use std::sync::{Arc, Weak};
+
+use parking_lot::{Mutex, RwLock};
+
+use crate::counters::Counters;
+use crate::dispatch::Pool;
+use crate::events::{Events, MemoryException};
+use crate::memory::{Fault, Memory};
+use crate::queues::{Doorbells, Queue, Spec, Worker};
+use crate::signal::EMPTY_MAILBOX;
+use crate::{Refusal, say};
+
+/// Most agents in one machine: an agent is one bit of a mapping's mask.
+pub const AGENT_LIMIT: usize = 16;
+
+/// How a machine is made.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Number of agents, 1 to [`AGENT_LIMIT`].
+    pub agents: usize,
+    /// VRAM of each agent, in bytes.
+    pub vram_bytes: u64,
+    /// The driver's number of each agent, for fault reports.
+    pub gpu_ids: Vec<u32>,
+    /// Compute units of each agent: bounds the work-groups in flight.
+    pub compute_units: u32,
+    /// Threads that execute work-groups beside the queues' own.
+    pub helpers: usize,
+}
+
+/// A machine with its agents. Queues run on threads of their own from their creation on.
+#[derive(Debug)]
+pub struct Machine {
+    /// How the machine was made.
+    pub config: Config,
+    /// All memory.
+    pub memory: Memory,
+    /// All events.
+    pub events: Events,
+    /// What has been done so far.
+    pub counters: Counters,
+    pub(crate) pool: Pool,
+    doorbells: Doorbells,
+    queues: RwLock<Vec<Arc<Queue>>>,
+    workers: Mutex<Vec<Worker>>,
+    /// Where signal events have their mailboxes, once the program told.
+    event_page: Mutex<Option<u64>>,
+    this: Weak<Machine>,
+}
+
+impl Machine {
+    /// Makes a machine.
+    ///
+    /// # Errors
+    /// The system refuses memory, or the configuration makes no sense.
+    pub fn new(config: Config) -> io::Result<Arc<Self>> {
+        if config.agents == 0 || config.agents > AGENT_LIMIT || config.gpu_ids.len() != config.agents {
+            return Err(io::Error::from(io::ErrorKind::InvalidInput));
+        }
+        let memory = Memory::new(config.agents, config.vram_bytes)?;
+        let doorbells = Doorbells::new(config.agents);
+        Ok(Arc::new_cyclic(|this| Self {
+            pool: Pool::new(config.helpers),
+            config,
+            memory,
+            events: Events::default(),
+            counters: Counters::default(),
+            doorbells,
+            queues: RwLock::default(),
+            workers: Mutex::default(),
+            event_page: Mutex::new(None),
+            this: this.clone(),
+        }))
+    }
+
+    /// The machine itself, for threads that must not keep it alive.
+    pub(crate) fn handle(&self) -> Weak<Self> {
+        self.this.clone()
+    }
+
+    /// Makes a queue and starts it. Answers its number and the file offset of its doorbell.
+    ///
+    /// # Errors
+    /// A malformed ring, or no doorbell left.
+    pub fn create_queue(self: &Arc<Self>, spec: Spec) -> Result<(u32, u64), Refusal> {
+        let queue = Arc::new(Queue::new(self, spec, &self.doorbells)?);
+        let answer = (queue.id, self.memory.doorbell_offset(queue.spec.agent) + u64::from(queue.slot) * 8);
+        self.queues.write().push(queue.clone());
+        self.doorbells.watch(self);
+        let worker = Worker::start(self.clone(), queue.clone()).map_err(|_| {
+            self.queues.write().retain(|q| q.id != queue.id);
+            Refusal::NoSlot
+        })?;
+        self.workers.lock().push(worker);
+        Ok(answer)
+    }
+
+    /// The queue with this number.
+    #[must_use]
+    pub fn queue(&self, id: u32) -> Option<Arc<Queue>> {
+        self.queues.read().iter().find(|q| q.id == id).cloned()
+    }
+
+    /// All queues.
+    #[must_use]
+    pub fn queues(&self) -> Vec<Arc<Queue>> {
+        self.queues.read().clone()
+    }
+
+    /// Stops a queue, whatever it is doing, and takes it away.
+    ///
+    /// # Errors
+    /// There is no such queue.
+    pub fn destroy_queue(&self, id: u32) -> Result<(), Refusal> {
+        let queue = self.queue(id).ok_or(Refusal::NotFound)?;
+        queue.stop();
+        let worker = {
+            let mut workers = self.workers.lock();
+            workers.iter().position(|w| w.queue_id() == id).map(|at| workers.swap_remove(at))
+        };
+        if let Some(worker) = worker {
+            worker.join();
+        }
+        self.queues.write().retain(|q| q.id != id);
+        self.doorbells.release(queue.spec.agent, queue.slot);
+        Ok(())
+    }
+
+    /// Lets queues that wait for a signal look again.
+    pub fn nudge(&self) {
+        for queue in self.queues.read().iter() {
+            queue.nudge();
+        }
+    }
+
+    /// A wave or packet of `agent` touched memory that it may not: the program's memory events are told, and the
+    /// agent's queues stop, as the driver evicts them.
+    pub fn raise_memory_fault(&self, agent: usize, fault: Fault, what: &str) {
+        self.counters.faults.add(1);
+        say!("memory fault on agent {agent}: {fault}, in {what}");
+        for queue in self.queues.read().iter().filter(|q| q.spec.agent == agent) {
+            queue.fail();
+        }
+        self.events.raise_memory_fault(MemoryException { gpu_id: self.config.gpu_ids[agent], fault });
+    }
+
+    /// An engine of `agent` met something that makes silicon hang.
+    pub fn raise_hang(&self, agent: usize) {
+        self.events.raise_hang(self.config.gpu_ids[agent]);
+    }
+
+    /// The program's page of event mailboxes lies at this device address.
+    pub fn set_event_page(&self, address: u64) {
+        let view = self.memory.view(0);
+        for slot in 0..u64::from(crate::events::SIGNAL_EVENT_LIMIT) {
+            if view.store(address + slot * 8, EMPTY_MAILBOX).is_err() {
+                return;
+            }
+        }
+        drop(view);
+        *self.event_page.lock() = Some(address);
+    }
+
+    /// A wave sent an interrupt with the low `bits` bits of an event's number: sets the events that match and whose
+    /// mailbox was written.
+    pub fn interrupt(&self, agent: usize, partial: u32, bits: u32) {
+        let mask = if bits >= 32 { u32::MAX } else { (1 << bits) - 1 };
+        let page = *self.event_page.lock();
+        for id in (1..crate::events::SIGNAL_EVENT_LIMIT).filter(|id| id & mask == partial & mask) {
+            if let Some(page) = page {
+                let view = self.memory.view(agent);
+                let slot = page + u64::from(id) * 8;
+                if view.load::<u64>(slot).unwrap_or(EMPTY_MAILBOX) == EMPTY_MAILBOX {
+                    continue;
+                }
+                let _ = view.store(slot, EMPTY_MAILBOX);
+            }
+            // Numbers that no event has are no error: only a few of the low bits travel with the interrupt.
+            let _ = self.events.set(id);
+        }
+    }
+
+    /// Stops every queue and the helpers.
+    pub fn shut_down(&self) {
+        for queue in self.queues() {
+            // The queue was listed just now; somebody else may have destroyed it since.
+            let _ = self.destroy_queue(queue.id);
+        }
+        self.doorbells.stop();
+        self.pool.stop();
+    }
+}

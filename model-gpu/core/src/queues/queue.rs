@@ -1,0 +1,212 @@
+//! A queue: what the program asked for, and how far its doorbell was rung.
+
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use core::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+
+use super::doorbells::Doorbells;
+use crate::{Machine, Refusal, clock};
+
+/// What kind of packets a queue holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Architected packets: dispatches and barriers.
+    Aql,
+    /// Copy engine packets.
+    Sdma,
+}
+
+/// What the program asks of a queue.
+#[derive(Clone, Copy, Debug)]
+pub struct Spec {
+    /// The agent that executes it.
+    pub agent: usize,
+    /// Its kind.
+    pub kind: Kind,
+    /// Device address of the ring.
+    pub ring: u64,
+    /// Size of the ring in bytes, a power of two.
+    pub ring_bytes: u64,
+    /// Device address of the write index (AQL: packets, SDMA: bytes).
+    pub write_pointer: u64,
+    /// Device address of the read index.
+    pub read_pointer: u64,
+    /// Device address of the context save area, whose header says where errors go; zero for none.
+    pub save_area: u64,
+    /// Share of the device: zero suspends the queue.
+    pub percentage: u32,
+    /// The driver's priority, 0 to 15.
+    pub priority: u32,
+}
+
+/// How long packets that were reserved before a ring wait for a ring of their own.
+const COALESCED_RING: Duration = Duration::from_millis(1);
+
+/// Packets that may start.
+#[derive(Clone, Copy, Debug)]
+struct Rung {
+    /// Every packet (AQL) or byte (SDMA) before this one was rung.
+    limit: u64,
+    /// The write index when the doorbell was last seen, and when that was.
+    reserved: u64,
+    at: u64,
+}
+
+/// A queue. The worker thread executes it; everyone else only rings, suspends, nudges or stops it.
+#[derive(Debug)]
+pub struct Queue {
+    /// The queue's number in this process.
+    pub id: u32,
+    /// Its doorbell in the agent's page.
+    pub slot: u32,
+    /// What was asked for; ring and share may be changed later, see `active`.
+    pub spec: Spec,
+    /// Bits of the compute units that it may use; empty for all.
+    pub cu_mask: Mutex<Vec<u32>>,
+    /// The driver's priority, as last set.
+    pub priority: AtomicU32,
+    active: AtomicBool,
+    stopped: AtomicBool,
+    failed: AtomicBool,
+    rung: Mutex<Rung>,
+    nudges: Mutex<u64>,
+    bell: Condvar,
+}
+
+impl Queue {
+    pub(crate) fn new(machine: &Machine, spec: Spec, doorbells: &Doorbells) -> Result<Self, Refusal> {
+        let packet = if spec.kind == Kind::Aql { 64 } else { 4 };
+        let sound = spec.ring_bytes.is_power_of_two()
+            && spec.ring_bytes >= packet
+            && spec.ring.is_multiple_of(4)
+            && spec.agent < machine.config.agents;
+        if !sound {
+            return Err(Refusal::Invalid);
+        }
+        let (id, slot) = doorbells.take(machine, spec.agent)?;
+        Ok(Self {
+            id,
+            slot,
+            spec,
+            cu_mask: Mutex::default(),
+            priority: AtomicU32::new(spec.priority),
+            active: AtomicBool::new(spec.percentage > 0),
+            stopped: AtomicBool::new(false),
+            failed: AtomicBool::new(false),
+            rung: Mutex::new(Rung { limit: 0, reserved: 0, at: 0 }),
+            nudges: Mutex::new(0),
+            bell: Condvar::new(),
+        })
+    }
+
+    /// Index (AQL) or byte offset (SDMA) before which packets may start.
+    ///
+    /// Several producers may ring out of order and between two looks at the doorbell, so that a lower value hides a
+    /// higher one; packets that were reserved at the time of a ring therefore count as rung a millisecond later.
+    #[must_use]
+    pub fn limit(&self) -> u64 {
+        let mut rung = self.rung.lock();
+        if rung.reserved > rung.limit && self.spec.kind == Kind::Aql {
+            let age = Duration::from_nanos(clock::nanoseconds().saturating_sub(rung.at));
+            if age > COALESCED_RING {
+                rung.limit = rung.reserved;
+            }
+        }
+        rung.limit
+    }
+
+    /// Whether packets were reserved that may count as rung soon.
+    #[must_use]
+    pub(super) fn may_owe_a_ring(&self) -> bool {
+        let rung = self.rung.lock();
+        self.spec.kind == Kind::Aql && rung.reserved > rung.limit
+    }
+
+    /// The doorbell was written with `value` while the write index was `reserved`.
+    pub(super) fn ring(&self, value: u64, reserved: u64) {
+        {
+            let mut rung = self.rung.lock();
+            let limit = if self.spec.kind == Kind::Aql { value.wrapping_add(1) } else { value };
+            rung.limit = rung.limit.max(limit);
+            rung.reserved = reserved;
+            rung.at = clock::nanoseconds();
+        }
+        self.nudge();
+    }
+
+    /// Changes the queue's share and priority; a share of zero suspends it.
+    pub fn update(&self, percentage: u32, priority: u32) {
+        self.priority.store(priority, Ordering::Relaxed);
+        self.active.store(percentage > 0, Ordering::Release);
+        self.nudge();
+    }
+
+    /// How many of the agent's compute units the queue may use; never none.
+    #[must_use]
+    pub(crate) fn enabled_units(&self, all: u32) -> u32 {
+        let mask = self.cu_mask.lock();
+        if mask.is_empty() {
+            return all;
+        }
+        (0..all).filter(|unit| mask.get((unit / 32) as usize).is_some_and(|word| word >> (unit % 32) & 1 != 0)).count()
+            .try_into()
+            .unwrap_or(all)
+            .max(1)
+    }
+
+    /// Whether packets may start at all.
+    #[must_use]
+    pub fn may_start(&self) -> bool {
+        self.active.load(Ordering::Acquire) && !self.failed.load(Ordering::Acquire)
+    }
+
+    /// Whether running work shall end early: the queue goes away, is suspended or has failed.
+    #[must_use]
+    pub fn shall_stop(&self) -> bool {
+        self.is_stopped() || self.failed.load(Ordering::Acquire)
+    }
+
+    /// Whether the queue goes away.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Acquire)
+    }
+
+    /// Ends the queue's work for good.
+    pub fn stop(&self) {
+        self.stopped.store(true, Ordering::Release);
+        self.nudge();
+    }
+
+    /// Marks the queue as broken: it executes nothing any more.
+    pub fn fail(&self) {
+        self.failed.store(true, Ordering::Release);
+        self.nudge();
+    }
+
+    /// Wakes the worker if it sleeps.
+    pub fn nudge(&self) {
+        *self.nudges.lock() += 1;
+        self.bell.notify_all();
+    }
+
+    /// How often the worker was woken so far, for [`Self::sleep`].
+    pub(super) fn nudges(&self) -> u64 {
+        *self.nudges.lock()
+    }
+
+    /// Sleeps until the next nudge after `seen`, or for at most `time`.
+    pub(super) fn sleep(&self, seen: u64, time: Option<Duration>) {
+        let mut nudges = self.nudges.lock();
+        if *nudges != seen {
+            return;
+        }
+        match time {
+            Some(time) => {
+                self.bell.wait_for(&mut nudges, time);
+            }
+            None => self.bell.wait(&mut nudges),
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! Threads of the device inside the host program.
+
+use std::io;
+use std::thread::{Builder, JoinHandle};
+
+/// Starts a thread that takes none of the host program's signals: its handlers must not run on a stack of ours.
+///
+/// # Errors
+/// The system refuses another thread.
+pub fn start(name: &str, body: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
+    let mut all = core::mem::MaybeUninit::<libc::sigset_t>::uninit();
+    let mut before = core::mem::MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: both sets are ours; the first is filled before it is read. A new thread inherits the mask.
+    unsafe {
+        libc::sigfillset(all.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
+    }
+    let thread = Builder::new().name(name.to_owned()).spawn(body);
+    // SAFETY: `before` was filled by the call above.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), core::ptr::null_mut()) };
+    thread
+}
+
+/// Makes this thread's short sleeps short: by default the kernel adds 50 microseconds.
+pub fn sharpen_sleep() {
+    // SAFETY: the call only changes this thread's timer slack, in nanoseconds.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_000) };
+}
