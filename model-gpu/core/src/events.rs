@@ -117,7 +117,8 @@ impl Events {
             table.next_system += 1;
             FIRST_SYSTEM_EVENT + table.next_system
         };
-        let event = Event { kind, auto_reset, set: false, age: 1, memory: None, hang: None, waiters: Vec::new() };
+        let event =
+            Event { kind, auto_reset, set: false, age: 1, memory: None, hang: None, waiters: Vec::new() };
         table.events.insert(id, event);
         Ok(id)
     }
@@ -184,7 +185,12 @@ impl Events {
     ///
     /// # Errors
     /// An event does not exist, or was destroyed during the wait.
-    pub fn wait(&self, wants: &[Want], all: bool, timeout: Option<Duration>) -> Result<(Vec<Found>, bool), Refusal> {
+    pub fn wait(
+        &self,
+        wants: &[Want],
+        all: bool,
+        timeout: Option<Duration>,
+    ) -> Result<(Vec<Found>, bool), Refusal> {
         let deadline = timeout.and_then(|t| Instant::now().checked_add(t));
         let mut table = self.table.lock();
         if wants.iter().any(|want| !table.events.contains_key(&want.id)) {
@@ -204,7 +210,8 @@ impl Events {
         table.waiters.insert(number, Waiter { activated, gone: false, bell: bell.clone() });
         let fulfilled = loop {
             let Some(waiter) = table.waiters.get(&number) else { break false };
-            let done = if all { waiter.activated.iter().all(|a| *a) } else { waiter.activated.iter().any(|a| *a) };
+            let done =
+                if all { waiter.activated.iter().all(|a| *a) } else { waiter.activated.iter().any(|a| *a) };
             if done || waiter.gone || timeout.is_some_and(|t| t.is_zero()) {
                 break done;
             }
@@ -367,7 +374,8 @@ mod tests {
     #[test]
     fn signal_events_run_out() {
         let events = Events::default();
-        let ids: Vec<_> = (1..SIGNAL_EVENT_LIMIT).map(|_| events.create(Kind::Signal, true).expect("slot")).collect();
+        let ids: Vec<_> =
+            (1..SIGNAL_EVENT_LIMIT).map(|_| events.create(Kind::Signal, true).expect("slot")).collect();
         assert_eq!(events.create(Kind::Signal, true), Err(Refusal::NoSlot));
         events.destroy(ids[100]).expect("exists");
         assert_eq!(events.create(Kind::Signal, true), Ok(ids[100]));

@@ -16,7 +16,7 @@ pub mod shared;
 mod signal;
 #[cfg(test)]
 mod testing;
-mod thread;
+pub mod thread;
 
 pub use machine::{AGENT_LIMIT, Config, Machine};
 pub use queues::{Kind as QueueKind, Queue, QueueError, Spec as QueueSpec};

@@ -94,7 +94,11 @@ impl<'v> Span<'v> {
 
     /// Address of `len` bytes at `offset`.
     fn address(self, offset: usize, len: usize) -> *mut u8 {
-        assert!(offset <= self.bytes && len <= self.bytes - offset, "access of {len} at {offset} beyond {}", self.bytes);
+        assert!(
+            offset <= self.bytes && len <= self.bytes - offset,
+            "access of {len} at {offset} beyond {}",
+            self.bytes
+        );
         // SAFETY: the assertion keeps the result inside the span, which is one mapped object.
         unsafe { self.at.add(offset) }
     }

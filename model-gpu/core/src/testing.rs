@@ -19,7 +19,8 @@ pub(crate) struct Bench {
 
 impl Bench {
     pub(crate) fn new() -> Self {
-        let config = Config { agents: 1, vram_bytes: 64 << 20, gpu_ids: vec![2], compute_units: 4, helpers: 1 };
+        let config =
+            Config { agents: 1, vram_bytes: 64 << 20, gpu_ids: vec![2], compute_units: 4, helpers: 1 };
         let machine = Machine::new(config).expect("a machine");
         let rights = Rights { writable: true, executable: true, public: false };
         let request = Request { agent: 0, kind: Kind::Vram, address: BASE, bytes: BYTES, user: 0, rights };

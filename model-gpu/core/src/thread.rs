@@ -1,7 +1,18 @@
 //! Threads of the device inside the host program.
 
+use core::cell::Cell;
 use std::io;
 use std::thread::{Builder, JoinHandle};
+
+thread_local! {
+    static OF_THE_DEVICE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this thread belongs to the device: a front end lets its system calls pass untouched.
+#[must_use]
+pub fn is_of_the_device() -> bool {
+    OF_THE_DEVICE.get()
+}
 
 /// Starts a thread that takes none of the host program's signals: its handlers must not run on a stack of ours.
 ///
@@ -15,7 +26,10 @@ pub fn start(name: &str, body: impl FnOnce() + Send + 'static) -> io::Result<Joi
         libc::sigfillset(all.as_mut_ptr());
         libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
     }
-    let thread = Builder::new().name(name.to_owned()).spawn(body);
+    let thread = Builder::new().name(name.to_owned()).spawn(move || {
+        OF_THE_DEVICE.set(true);
+        body();
+    });
     // SAFETY: `before` was filled by the call above.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), core::ptr::null_mut()) };
     thread

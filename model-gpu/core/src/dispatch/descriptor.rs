@@ -85,7 +85,8 @@ impl Descriptor {
             return Err("the kernel sets up scratch by itself; gfx942 has architected scratch".to_owned());
         }
         // FLOAT_MODE in bits 19:12, DX10_CLAMP 21, IEEE 23, FP16_OVFL 26.
-        let mode = (rsrc1 >> 12 & 0xff) | (rsrc1 >> 21 & 1) << 8 | (rsrc1 >> 23 & 1) << 9 | (rsrc1 >> 26 & 1) << 23;
+        let mode =
+            (rsrc1 >> 12 & 0xff) | (rsrc1 >> 21 & 1) << 8 | (rsrc1 >> 23 & 1) << 9 | (rsrc1 >> 26 & 1) << 23;
         // Unified register file: granules of 8, accumulation registers after ACCUM_OFFSET.
         let total = (u16::from(field(rsrc1, 0, 6)) + 1) * 8;
         let arch_vgprs = ((u16::from(field(rsrc3, 0, 6)) + 1) * 4).min(total);

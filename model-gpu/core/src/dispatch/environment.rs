@@ -76,7 +76,9 @@ unsafe impl model_gpu_isa::AddressSpace for View<'_> {
             Err(fault) => {
                 let reason = match fault.reason {
                     memory::Reason::NotPresent => model_gpu_isa::FaultReason::Unmapped,
-                    memory::Reason::ReadOnly | memory::Reason::NoExecute => model_gpu_isa::FaultReason::Permission,
+                    memory::Reason::ReadOnly | memory::Reason::NoExecute => {
+                        model_gpu_isa::FaultReason::Permission
+                    }
                 };
                 Err(MemoryFault { address: fault.address, access: wanted, reason })
             }

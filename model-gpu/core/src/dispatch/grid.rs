@@ -45,7 +45,8 @@ impl Grid {
         }
         let items: u64 = workgroup.iter().map(|n| u64::from(*n)).product();
         if items == 0 || items > u64::from(LARGEST_WORKGROUP) {
-            let text = format!("work-groups of {group:?}: the device takes 1 to {LARGEST_WORKGROUP} work-items");
+            let text =
+                format!("work-groups of {group:?}: the device takes 1 to {LARGEST_WORKGROUP} work-items");
             return Err((QueueError::DispatchWorkGroup, text));
         }
         let grid = [grid[0], grid[1].max(1), grid[2].max(1)];

@@ -42,9 +42,10 @@ pub(super) fn make(
 }
 
 fn config(launch: &Launch, descriptor: &Descriptor, place: Place, index: u32, slot: u32) -> WaveConfig {
-    let (scratch_base, scratch_bytes_per_lane) = launch.scratch.map_or((0, 0), |Scratch { base, wave_bytes, .. }| {
-        (base + u64::from(slot) * wave_bytes, u32::try_from(wave_bytes / 64).unwrap_or(u32::MAX))
-    });
+    let (scratch_base, scratch_bytes_per_lane) =
+        launch.scratch.map_or((0, 0), |Scratch { base, wave_bytes, .. }| {
+            (base + u64::from(slot) * wave_bytes, u32::try_from(wave_bytes / 64).unwrap_or(u32::MAX))
+        });
     WaveConfig {
         entry: descriptor.entry(launch.packet.kernel_object),
         exec: place.exec(index),
@@ -82,7 +83,11 @@ fn set_scalars(wave: &mut Wave, descriptor: &Descriptor, place: Place, index: u3
 }
 
 /// The user registers of a dispatch, the same for all of its waves.
-pub(super) fn user_registers(view: &View<'_>, launch: &Launch, descriptor: &Descriptor) -> Result<Vec<u32>, Fault> {
+pub(super) fn user_registers(
+    view: &View<'_>,
+    launch: &Launch,
+    descriptor: &Descriptor,
+) -> Result<Vec<u32>, Fault> {
     let mut words = Vec::with_capacity(16);
     let mut pair = |value: u64| {
         let [a, b, c, d, e, f, g, h] = value.to_le_bytes();

@@ -109,7 +109,8 @@ impl Job {
     /// Whether another thread would find work.
     pub(super) fn wants_help(&self) -> bool {
         let state = self.state.lock();
-        state.failure.is_none() && (!state.waiting.is_empty() || state.next < self.total && !state.free.is_empty())
+        state.failure.is_none()
+            && (!state.waiting.is_empty() || state.next < self.total && !state.free.is_empty())
     }
 
     /// Works until nothing is left to take. The owner of the job stays until the end.
@@ -156,7 +157,8 @@ impl Job {
                     match group::user_registers(&view, &self.launch, &self.descriptor) {
                         Ok(user) => user,
                         Err(fault) => {
-                            state.failure = Some(Failure::Fault(fault, "the preload of kernel arguments".to_owned()));
+                            state.failure =
+                                Some(Failure::Fault(fault, "the preload of kernel arguments".to_owned()));
                             return Task::Wait;
                         }
                     }
@@ -226,7 +228,9 @@ fn failure(exception: &Exception, launch: &Launch) -> Failure {
                 Exception::Trap { id: 2, .. } => QueueError::WaveAbort,
                 Exception::Trap { .. } => QueueError::WaveTrap,
                 Exception::Arithmetic { .. } => QueueError::WaveMath,
-                Exception::IllegalInstruction { .. } | Exception::Memory { .. } => QueueError::WaveIllegalInstruction,
+                Exception::IllegalInstruction { .. } | Exception::Memory { .. } => {
+                    QueueError::WaveIllegalInstruction
+                }
             };
             Failure::Queue(error, format!("the kernel with descriptor {kernel:#x}: {other}"))
         }

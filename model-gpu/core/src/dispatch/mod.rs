@@ -75,7 +75,8 @@ pub fn execute(machine: &Machine, queue: &Queue, launch: &Launch) -> Result<(), 
     let slots = launch.scratch.map_or(u32::MAX, |s| s.waves);
     let waves = (units * WAVES_PER_UNIT).min(slots);
     if waves < grid.waves_in_full_group() {
-        let text = format!("a work-group of {} waves has scratch for {waves} only", grid.waves_in_full_group());
+        let text =
+            format!("a work-group of {} waves has scratch for {waves} only", grid.waves_in_full_group());
         return Err(Failure::Queue(QueueError::DispatchWorkGroup, text));
     }
     let in_flight = waves / grid.waves_in_full_group();
@@ -94,10 +95,13 @@ fn read_descriptor(machine: &Machine, launch: &Launch) -> Result<Descriptor, Fai
     }
     let mut bytes = [0; descriptor::BYTES];
     let view = machine.memory.view(launch.agent);
-    view.read(address, &mut bytes).map_err(|fault| bad(format!("cannot read the kernel descriptor: {fault}")))?;
-    let descriptor = Descriptor::parse(&bytes).map_err(|text| bad(format!("kernel descriptor at {address:#x}: {text}")))?;
+    view.read(address, &mut bytes)
+        .map_err(|fault| bad(format!("cannot read the kernel descriptor: {fault}")))?;
+    let descriptor = Descriptor::parse(&bytes)
+        .map_err(|text| bad(format!("kernel descriptor at {address:#x}: {text}")))?;
     let entry = descriptor.entry(address);
-    view.extent(entry, Access::Execute).map_err(|fault| bad(format!("cannot fetch the kernel's code: {fault}")))?;
+    view.extent(entry, Access::Execute)
+        .map_err(|fault| bad(format!("cannot fetch the kernel's code: {fault}")))?;
     Ok(descriptor)
 }
 
@@ -105,7 +109,8 @@ fn check_resources(descriptor: &Descriptor, launch: &Launch, grid: &Grid) -> Res
     let group = launch.packet.group_bytes;
     if group > GROUP_MEMORY || group < descriptor.group_bytes {
         let need = descriptor.group_bytes;
-        let text = format!("group memory of {group} bytes: the kernel needs {need}, the device has {GROUP_MEMORY}");
+        let text =
+            format!("group memory of {group} bytes: the kernel needs {need}, the device has {GROUP_MEMORY}");
         return Err(Failure::Queue(QueueError::DispatchGroupSegment, text));
     }
     // 512 registers for each lane of a SIMD; a work-group's waves spread over four SIMDs.

@@ -50,7 +50,11 @@ pub struct Buffer {
     /// The device's address of the first byte.
     pub host: *mut u8,
     /// Gives the memory back at the end; none for memory that is not the buffer's own.
+    #[expect(dead_code, reason = "held for its drop")]
     pub(super) lease: Option<Lease>,
+    /// The buffer whose memory an import shares, kept alive by it.
+    #[expect(dead_code, reason = "held so that the memory lives")]
+    pub(super) source: Option<Arc<Buffer>>,
 }
 
 // SAFETY: `host` is an address only; accesses go through `Span`, which tolerates concurrent writers.

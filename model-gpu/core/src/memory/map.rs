@@ -156,7 +156,9 @@ impl RangeMap {
     /// Takes agents off the range of buffer `id` at `start`, and the range away when none is left; false if
     /// there is no such range.
     pub fn remove_agents(&mut self, id: u64, start: u64, agents: u64) -> bool {
-        let Some(at) = self.ranges.iter().position(|r| r.start == start && r.owned_by(id)) else { return false };
+        let Some(at) = self.ranges.iter().position(|r| r.start == start && r.owned_by(id)) else {
+            return false;
+        };
         self.ranges[at].agents &= !agents;
         if self.ranges[at].agents == 0 {
             self.ranges.remove(at);
@@ -207,7 +209,13 @@ impl RangeMap {
     ///
     /// # Errors
     /// The fault that the device would raise.
-    pub fn check(&self, index: Option<usize>, address: u64, agents: u64, access: Access) -> Result<&Range, Fault> {
+    pub fn check(
+        &self,
+        index: Option<usize>,
+        address: u64,
+        agents: u64,
+        access: Access,
+    ) -> Result<&Range, Fault> {
         let fault = |reason| Fault { address, access, reason };
         let range = index.and_then(|i| self.ranges.get(i)).ok_or(fault(Reason::NotPresent))?;
         if range.agents & agents == 0 {

@@ -97,7 +97,8 @@ impl Memory {
         };
         let doorbells = pages(DOORBELL_BYTES)?;
         let registers = pages(PAGE)?;
-        let vram = (0..agents).map(|_| Arc::new(Vram { total: vram_bytes, used: AtomicU64::new(0) })).collect();
+        let vram =
+            (0..agents).map(|_| Arc::new(Vram { total: vram_bytes, used: AtomicU64::new(0) })).collect();
         Ok(Self {
             backing,
             vram,
@@ -180,7 +181,8 @@ impl Memory {
             }
         };
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        let buffer = Arc::new(Buffer { id, agent, kind, address, bytes, rights, offset, host, lease });
+        let buffer =
+            Arc::new(Buffer { id, agent, kind, address, bytes, rights, offset, host, lease, source: None });
         self.buffers.lock().insert(id, buffer.clone());
         Ok(buffer)
     }
@@ -202,6 +204,20 @@ impl Memory {
         Ok(())
     }
 
+    /// A new handle for a buffer that came by another way, with an address of its own.
+    ///
+    /// # Errors
+    /// The address does not leave room for the buffer.
+    pub fn import(&self, buffer: &Arc<Buffer>, address: u64) -> Result<u64, Refusal> {
+        address.checked_add(buffer.bytes).ok_or(Refusal::Invalid)?;
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let Buffer { agent, kind, bytes, rights, offset, host, .. } = **buffer;
+        let source = Some(buffer.clone());
+        let handle = Buffer { id, agent, kind, address, bytes, rights, offset, host, lease: None, source };
+        self.buffers.lock().insert(id, Arc::new(handle));
+        Ok(id)
+    }
+
     /// Maps an allocation at its own address for the agents whose bits are set.
     ///
     /// # Errors
@@ -216,7 +232,7 @@ impl Memory {
             return Ok(());
         }
         let (address, bytes) = (buffer.address, buffer.bytes);
-        Self::insert(&mut map, &buffer, 0, address, bytes, agents)
+        Self::insert(&mut map, &buffer, 0, address, bytes, buffer.rights, agents)
     }
 
     /// Unmaps an allocation from the agents whose bits are set.
@@ -233,18 +249,29 @@ impl Memory {
     ///
     /// # Errors
     /// The part lies outside the buffer, or other memory is mapped there.
-    pub fn map_part(&self, buffer: &Arc<Buffer>, offset: u64, address: u64, bytes: u64, agents: u64) -> Result<(), Refusal> {
+    pub fn map_part(
+        &self,
+        buffer: &Arc<Buffer>,
+        offset: u64,
+        address: u64,
+        bytes: u64,
+        rights: Rights,
+        agents: u64,
+    ) -> Result<(), Refusal> {
         let inside = offset.checked_add(bytes).is_some_and(|end| end <= buffer.bytes);
         if !inside || bytes == 0 || address.checked_add(bytes).is_none() {
             return Err(Refusal::Invalid);
         }
         let mut map = self.map_mut();
-        if map.index_of(address).and_then(|i| map.get(i)).is_some_and(|r| r.start == address && r.bytes == bytes)
+        if map
+            .index_of(address)
+            .and_then(|i| map.get(i))
+            .is_some_and(|r| r.start == address && r.bytes == bytes)
             && map.add_agents(buffer.id, address, agents)
         {
             return Ok(());
         }
-        Self::insert(&mut map, buffer, offset, address, bytes, agents)
+        Self::insert(&mut map, buffer, offset, address, bytes, rights, agents)
     }
 
     /// Takes away what `map_part` made.
@@ -261,10 +288,11 @@ impl Memory {
         offset: u64,
         start: u64,
         bytes: u64,
+        rights: Rights,
         agents: u64,
     ) -> Result<(), Refusal> {
         let host = buffer.host.wrapping_add(usize::try_from(offset).map_err(|_| Refusal::Invalid)?);
-        let Rights { writable, executable, .. } = buffer.rights;
+        let Rights { writable, executable, .. } = rights;
         let owner = Owner::Buffer(buffer.clone());
         map.insert(Range { start, bytes, host, agents, writable, executable, owner }).map_err(|(at, len)| {
             crate::say!("cannot map {bytes:#x} bytes at {start:#x}: {len:#x} bytes are mapped at {at:#x}");

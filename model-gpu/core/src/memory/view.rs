@@ -174,7 +174,7 @@ mod tests {
         let buffer = memory.allocate(&request(0, 8192)).expect("fits");
         assert_eq!(memory.available(0), 0);
         assert!(memory.allocate(&request(0, 1)).is_err());
-        memory.map_part(&buffer, 4096, AT, 4096, 1).expect("inside");
+        memory.map_part(&buffer, 4096, AT, 4096, buffer.rights, 1).expect("inside");
         memory.free(buffer.id).expect("allocated");
         assert_eq!(memory.available(0), 0);
         drop(buffer);

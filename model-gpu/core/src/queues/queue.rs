@@ -1,6 +1,6 @@
 //! A queue: what the program asked for, and how far its doorbell was rung.
 
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use core::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
@@ -149,7 +149,9 @@ impl Queue {
         if mask.is_empty() {
             return all;
         }
-        (0..all).filter(|unit| mask.get((unit / 32) as usize).is_some_and(|word| word >> (unit % 32) & 1 != 0)).count()
+        (0..all)
+            .filter(|unit| mask.get((unit / 32) as usize).is_some_and(|word| word >> (unit % 32) & 1 != 0))
+            .count()
             .try_into()
             .unwrap_or(all)
             .max(1)

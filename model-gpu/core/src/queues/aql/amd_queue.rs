@@ -102,9 +102,12 @@ impl AmdQueue {
 
     pub(super) fn scratch(self, view: &View<'_>, area: Area) -> Result<ScratchArea, Fault> {
         let [base, bytes, lane, tmpring] = match area {
-            Area::Main => {
-                [offset::SCRATCH_LOCATION, offset::SCRATCH_BYTES, offset::SCRATCH_LANE_BYTES, offset::TMPRING_SIZE]
-            }
+            Area::Main => [
+                offset::SCRATCH_LOCATION,
+                offset::SCRATCH_BYTES,
+                offset::SCRATCH_LANE_BYTES,
+                offset::TMPRING_SIZE,
+            ],
             Area::Alternate => {
                 [offset::ALT_LOCATION, offset::ALT_BYTES, offset::ALT_LANE_BYTES, offset::ALT_TMPRING_SIZE]
             }

@@ -169,7 +169,10 @@ impl<'m> Processor<'m> {
         self.queue.fail();
         let view = self.view();
         if self.amd.raise(&view, &self.machine.events, error).is_err() {
-            say!("queue {}: the error cannot be reported: the queue's structures are not mapped", self.queue.id);
+            say!(
+                "queue {}: the error cannot be reported: the queue's structures are not mapped",
+                self.queue.id
+            );
         }
         drop(view);
         self.machine.nudge();

@@ -27,7 +27,9 @@ fn unsupported(text: String) -> Trouble {
 pub(super) fn execute(view: &View<'_>, address: u64) -> Result<Signal, Trouble> {
     let jump: u32 = view.load(address + 4)?;
     if opcode_of(jump) != Some(opcode::INDIRECT_BUFFER) {
-        return Err(unsupported(format!("PM4 packet whose first command is {jump:#010x}, not an indirect buffer")));
+        return Err(unsupported(format!(
+            "PM4 packet whose first command is {jump:#010x}, not an indirect buffer"
+        )));
     }
     let low = u64::from(view.load::<u32>(address + 8)? & !3);
     let base = low | u64::from(view.load::<u32>(address + 12)? & 0xffff) << 32;

@@ -90,7 +90,8 @@ pub(super) fn rect(view: &View<'_>, rect: &Rect) -> Result<u64, Trouble> {
     for z in 0..rect.size[2] {
         for y in 0..rect.size[1] {
             let at = |side: &Side| {
-                let elements = side.offset[0] + (side.offset[1] + y) * side.pitch + (side.offset[2] + z) * side.slice;
+                let elements =
+                    side.offset[0] + (side.offset[1] + y) * side.pitch + (side.offset[2] + z) * side.slice;
                 side.address.wrapping_add(elements << rect.element)
             };
             piecewise(view, at(&rect.to), at(&rect.from), row)?;

@@ -1,0 +1,238 @@
+//! libdrm's calls about buffers: import, export, and mapping at an address.
+
+use core::ffi::{c_int, c_uint, c_void};
+use std::sync::Arc;
+
+use model_gpu_core::memory::{Buffer, Rights};
+use model_gpu_core::{say, trace};
+
+use super::device::device;
+use super::share;
+use crate::kfd::Errno;
+use crate::session::{self, Session};
+
+/// `enum amdgpu_bo_handle_type`
+const HANDLE_GEM_FLINK: c_uint = 0;
+const HANDLE_KMS: c_uint = 1;
+const HANDLE_DMA_BUF: c_uint = 2;
+const HANDLE_KMS_NOIMPORT: c_uint = 3;
+
+/// `AMDGPU_VA_OP_*`
+const OP_MAP: u32 = 1;
+const OP_UNMAP: u32 = 2;
+const OP_REPLACE: u32 = 4;
+
+/// `AMDGPU_VM_PAGE_*`
+const PAGE_WRITEABLE: u64 = 4;
+const PAGE_EXECUTABLE: u64 = 8;
+
+/// A buffer handle.
+#[derive(Debug)]
+struct Handle {
+    buffer: Arc<Buffer>,
+    /// The agent through whose device it was imported.
+    agent: usize,
+    metadata: parking_lot::Mutex<Metadata>,
+}
+
+/// `struct amdgpu_bo_metadata`
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+struct Metadata {
+    flags: u64,
+    tiling_info: u64,
+    size_metadata: u32,
+    umd_metadata: [u32; 64],
+    pad: u32,
+}
+
+impl Default for Metadata {
+    fn default() -> Self {
+        Self { flags: 0, tiling_info: 0, size_metadata: 0, umd_metadata: [0; 64], pad: 0 }
+    }
+}
+
+/// `struct amdgpu_bo_info`
+#[repr(C)]
+#[derive(Debug)]
+struct Info {
+    alloc_size: u64,
+    phys_alignment: u64,
+    preferred_heap: u32,
+    pad: u32,
+    alloc_flags: u64,
+    metadata: Metadata,
+}
+
+/// `struct amdgpu_bo_import_result`
+#[repr(C)]
+#[derive(Debug)]
+struct ImportResult {
+    handle: *mut c_void,
+    alloc_size: u64,
+}
+
+/// # Safety
+/// `handle` came from `amdgpu_bo_import` and was not freed.
+unsafe fn handle<'h>(handle: *mut c_void) -> Option<&'h Handle> {
+    // SAFETY: as promised by the caller.
+    unsafe { handle.cast::<Handle>().as_ref() }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn amdgpu_bo_import(
+    dev: *mut c_void,
+    kind: c_uint,
+    shared: u32,
+    result: *mut c_void,
+) -> c_int {
+    // SAFETY: the caller passes a device handle.
+    let (Some(session), Some(device)) = (session::session(), unsafe { device(dev) }) else {
+        return -libc::EINVAL;
+    };
+    let buffer = match kind {
+        HANDLE_DMA_BUF => i32::try_from(shared).ok().and_then(|fd| share::find(session, fd)),
+        HANDLE_KMS | HANDLE_KMS_NOIMPORT | HANDLE_GEM_FLINK => {
+            session.gems.lock().get(&shared).and_then(|b| b.upgrade())
+        }
+        _ => None,
+    };
+    let Some(buffer) = buffer else { return -libc::EINVAL };
+    trace!("imports {:#x} bytes", buffer.bytes);
+    let alloc_size = buffer.bytes;
+    let handle = Box::new(Handle { buffer, agent: device.agent, metadata: parking_lot::Mutex::default() });
+    let answer = ImportResult { handle: Box::into_raw(handle).cast(), alloc_size };
+    // SAFETY: the caller passes room for the result.
+    unsafe { result.cast::<ImportResult>().write_unaligned(answer) };
+    0
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn amdgpu_bo_free(bo: *mut c_void) -> c_int {
+    if bo.is_null() {
+        return -libc::EINVAL;
+    }
+    // SAFETY: the handle came from `amdgpu_bo_import`, and the caller gives it up.
+    drop(unsafe { Box::from_raw(bo.cast::<Handle>()) });
+    0
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn amdgpu_bo_export(bo: *mut c_void, kind: c_uint, shared: *mut u32) -> c_int {
+    // SAFETY: the caller passes a buffer handle.
+    let (Some(session), Some(handle)) = (session::session(), unsafe { handle(bo) }) else {
+        return -libc::EINVAL;
+    };
+    let number = match kind {
+        HANDLE_KMS | HANDLE_KMS_NOIMPORT | HANDLE_GEM_FLINK => {
+            let Ok(number) = u32::try_from(handle.buffer.id) else { return -libc::ENOMEM };
+            session.gems.lock().insert(number, Arc::downgrade(&handle.buffer));
+            number
+        }
+        HANDLE_DMA_BUF => match share::export(session, &handle.buffer, true) {
+            Ok(fd) => fd.cast_unsigned(),
+            Err(Errno(errno)) => return -errno,
+        },
+        other => {
+            say!("amdgpu_bo_export to handle type {other} is not supported: EINVAL");
+            return -libc::EINVAL;
+        }
+    };
+    // SAFETY: the caller passes room for the number.
+    unsafe { *shared = number };
+    0
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn amdgpu_bo_va_op(
+    bo: *mut c_void,
+    offset: u64,
+    bytes: u64,
+    address: u64,
+    flags: u64,
+    operation: u32,
+) -> c_int {
+    // SAFETY: the caller passes a buffer handle.
+    let (Some(session), Some(handle)) = (session::session(), unsafe { handle(bo) }) else {
+        return -libc::EINVAL;
+    };
+    let memory = &session.machine.memory;
+    let rights = Rights {
+        writable: flags & PAGE_WRITEABLE != 0,
+        executable: flags & PAGE_EXECUTABLE != 0,
+        public: handle.buffer.rights.public,
+    };
+    let map = || memory.map_part(&handle.buffer, offset, address, bytes, rights, 1 << handle.agent);
+    let result = match operation {
+        OP_MAP => map(),
+        OP_UNMAP => memory.unmap_part(&handle.buffer, address, bytes),
+        OP_REPLACE => {
+            // Nothing to replace is no error.
+            let _ = memory.unmap_part(&handle.buffer, address, bytes);
+            map()
+        }
+        other => {
+            say!("amdgpu_bo_va_op {other} is not supported: EINVAL");
+            return -libc::EINVAL;
+        }
+    };
+    trace!("va operation {operation} at {address:#x}, {bytes:#x} bytes: {result:?}");
+    result.map_or_else(|refusal| -Errno::from(refusal).0, |()| 0)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn amdgpu_bo_cpu_map(bo: *mut c_void, cpu: *mut *mut c_void) -> c_int {
+    // SAFETY: the caller passes a buffer handle.
+    let Some(handle) = (unsafe { handle(bo) }) else { return -libc::EINVAL };
+    // SAFETY: the caller passes room for the address.
+    unsafe { *cpu = handle.buffer.host.cast() };
+    0
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn amdgpu_bo_cpu_unmap(bo: *mut c_void) -> c_int {
+    if bo.is_null() { -libc::EINVAL } else { 0 }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn amdgpu_bo_query_info(bo: *mut c_void, info: *mut c_void) -> c_int {
+    // SAFETY: the caller passes a buffer handle.
+    let Some(handle) = (unsafe { handle(bo) }) else { return -libc::EINVAL };
+    // `AMDGPU_GEM_DOMAIN_GTT` and `AMDGPU_GEM_DOMAIN_VRAM`
+    let preferred_heap = if handle.buffer.kind == model_gpu_core::memory::Kind::Vram { 4 } else { 2 };
+    let metadata = *handle.metadata.lock();
+    let answer = Info {
+        alloc_size: handle.buffer.bytes,
+        phys_alignment: 4096,
+        preferred_heap,
+        pad: 0,
+        alloc_flags: 0,
+        metadata,
+    };
+    // SAFETY: the caller passes room for the structure.
+    unsafe { info.cast::<Info>().write_unaligned(answer) };
+    0
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn amdgpu_bo_set_metadata(bo: *mut c_void, metadata: *const c_void) -> c_int {
+    // SAFETY: the caller passes a buffer handle.
+    let Some(handle) = (unsafe { handle(bo) }) else { return -libc::EINVAL };
+    // SAFETY: the caller passes the structure.
+    *handle.metadata.lock() = unsafe { metadata.cast::<Metadata>().read_unaligned() };
+    0
+}
+
+/// `DRM_AMDGPU_GEM_MMAP`: from a GEM number to the file offset at which the program maps the buffer.
+///
+/// # Safety
+/// `argument` points to `union drm_amdgpu_gem_mmap`.
+pub(super) unsafe fn gem_mmap(session: &Session, argument: *mut c_void) -> c_int {
+    // SAFETY: the union's input starts with the number.
+    let number = unsafe { argument.cast::<u32>().read_unaligned() };
+    let buffer = session.gems.lock().get(&number).and_then(|b| b.upgrade());
+    let Some(offset) = buffer.and_then(|b| b.offset) else { return -libc::EINVAL };
+    // SAFETY: the union's output is the offset.
+    unsafe { argument.cast::<u64>().write_unaligned(offset) };
+    0
+}

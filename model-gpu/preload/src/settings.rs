@@ -1,0 +1,144 @@
+//! The environment variables: `MODEL_GPU_*`, read once.
+
+use std::ffi::OsString;
+use std::sync::OnceLock;
+
+use model_gpu_core::{AGENT_LIMIT, say};
+
+/// What the variables say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Settings {
+    /// `MODEL_GPU_AGENTS`: number of GPUs.
+    pub(crate) agents: usize,
+    /// `MODEL_GPU_VRAM`: bytes of each GPU's memory.
+    pub(crate) vram_bytes: u64,
+    /// `MODEL_GPU_STRICT_VRAM`: the program cannot touch ordinary VRAM.
+    pub(crate) strict_vram: bool,
+    /// `MODEL_GPU_COUNTERS`: print counters at exit.
+    pub(crate) counters: bool,
+    /// `MODEL_GPU_LOG`: trace what the device is asked and does.
+    pub(crate) log: bool,
+    /// `MODEL_GPU_HELPERS`: threads that execute work-groups beside the queues' own.
+    pub(crate) helpers: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Self {
+            agents: 1,
+            vram_bytes: 4 << 30,
+            strict_vram: true,
+            counters: false,
+            log: false,
+            helpers: cores.saturating_sub(1).min(63),
+        }
+    }
+}
+
+impl Settings {
+    /// Reads variables; a value that makes no sense is reported and leaves the default.
+    fn read(get: impl Fn(&str) -> Option<OsString>) -> Self {
+        let mut settings = Self::default();
+        let text = |name: &str| {
+            get(name).map(|value| value.to_string_lossy().trim().to_owned()).filter(|v| !v.is_empty())
+        };
+        let flag = |name: &str, default: bool| match text(name).as_deref() {
+            None => default,
+            Some("1" | "on" | "yes" | "true") => true,
+            Some("0" | "off" | "no" | "false") => false,
+            Some(other) => {
+                say!("{name}={other}: expected 0 or 1; using {}", u8::from(default));
+                default
+            }
+        };
+        settings.strict_vram = flag("MODEL_GPU_STRICT_VRAM", settings.strict_vram);
+        settings.counters = flag("MODEL_GPU_COUNTERS", settings.counters);
+        settings.log = flag("MODEL_GPU_LOG", settings.log);
+        if let Some(value) = text("MODEL_GPU_AGENTS") {
+            match value.parse() {
+                Ok(n) if (1..=AGENT_LIMIT).contains(&n) => settings.agents = n,
+                _ => say!("MODEL_GPU_AGENTS={value}: expected 1 to {AGENT_LIMIT}; using {}", settings.agents),
+            }
+        }
+        if let Some(value) = text("MODEL_GPU_VRAM") {
+            match size(&value) {
+                Some(bytes) if bytes >= 256 << 20 => settings.vram_bytes = bytes,
+                _ => say!("MODEL_GPU_VRAM={value}: expected at least 256M, such as 16G; using 4G"),
+            }
+        }
+        if let Some(value) = text("MODEL_GPU_HELPERS") {
+            match value.parse() {
+                Ok(n) if n <= 1024 => settings.helpers = n,
+                _ => say!("MODEL_GPU_HELPERS={value}: expected 0 to 1024; using {}", settings.helpers),
+            }
+        }
+        settings
+    }
+}
+
+/// A size in bytes with an optional K, M, G or T, rounded down to pages.
+fn size(text: &str) -> Option<u64> {
+    let (digits, shift) = match text.as_bytes().last()? {
+        b'K' | b'k' => (&text[..text.len() - 1], 10),
+        b'M' | b'm' => (&text[..text.len() - 1], 20),
+        b'G' | b'g' => (&text[..text.len() - 1], 30),
+        b'T' | b't' => (&text[..text.len() - 1], 40),
+        _ => (text, 0),
+    };
+    let number: u64 = digits.parse().ok()?;
+    number.checked_mul(1 << shift).map(|bytes| bytes & !0xfff)
+}
+
+/// The process's settings.
+pub(crate) fn settings() -> &'static Settings {
+    static SETTINGS: OnceLock<Settings> = OnceLock::new();
+    SETTINGS.get_or_init(|| {
+        let settings = Settings::read(|name| std::env::var_os(name));
+        model_gpu_core::report::set_tracing(settings.log);
+        settings
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(pairs: &[(&str, &str)]) -> Settings {
+        Settings::read(|name| pairs.iter().find(|(n, _)| *n == name).map(|(_, v)| OsString::from(v)))
+    }
+
+    #[test]
+    fn nothing_set_means_the_defaults() {
+        assert_eq!(read(&[]), Settings::default());
+        assert_eq!(read(&[("MODEL_GPU_AGENTS", "")]), Settings::default());
+    }
+
+    #[test]
+    fn each_variable_is_read() {
+        let settings = read(&[
+            ("MODEL_GPU_AGENTS", "2"),
+            ("MODEL_GPU_VRAM", "16G"),
+            ("MODEL_GPU_STRICT_VRAM", "0"),
+            ("MODEL_GPU_COUNTERS", "1"),
+            ("MODEL_GPU_LOG", "on"),
+            ("MODEL_GPU_HELPERS", "0"),
+        ]);
+        let expected = Settings {
+            agents: 2,
+            vram_bytes: 16 << 30,
+            strict_vram: false,
+            counters: true,
+            log: true,
+            helpers: 0,
+        };
+        assert_eq!(settings, expected);
+    }
+
+    #[test]
+    fn nonsense_leaves_the_defaults() {
+        let settings =
+            read(&[("MODEL_GPU_AGENTS", "0"), ("MODEL_GPU_VRAM", "12Q"), ("MODEL_GPU_LOG", "maybe")]);
+        assert_eq!(settings, Settings::default());
+    }
+}
