@@ -72,6 +72,8 @@ pub struct OptionSpec {
     pub id: OptionId,
     /// The long flag without its dashes.
     pub flag: &'static str,
+    /// The long flag, without its dashes, that turns a switch off; `None` for options with a value.
+    pub negation: Option<&'static str>,
     /// The short flag without its dash.
     pub short: Option<char>,
     /// The environment variable.
@@ -154,6 +156,8 @@ mod tests {
             assert!(!spec.help.is_empty() && !spec.help.ends_with('.'), "{}", spec.flag);
             assert!(!spec.default.is_empty(), "{}", spec.flag);
             assert_eq!(spec.value_name.is_none(), spec.kind == ValueKind::Switch, "{}", spec.flag);
+            let negation = (spec.kind == ValueKind::Switch).then(|| format!("no-{}", spec.flag));
+            assert_eq!(spec.negation, negation.as_deref());
         }
     }
 }

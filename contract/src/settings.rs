@@ -120,7 +120,7 @@ impl Settings {
             budget: values.parse(OptionId::Budget, value::size)?,
             allow: values.parse(OptionId::Allow, value::kinds)?.unwrap_or_default(),
             strict: values.parse(OptionId::Strict, value::switch)?.unwrap_or(false),
-            log: values.parse(OptionId::Log, |text| Ok(text.to_owned()))?,
+            log: values.parse(OptionId::Log, value::log_filter)?,
             log_file: path(OptionId::LogFile),
             runtime: path(OptionId::Runtime),
             shim: path(OptionId::Shim),

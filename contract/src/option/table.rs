@@ -7,6 +7,7 @@ pub const OPTIONS: [OptionSpec; 15] = [
     OptionSpec {
         id: OptionId::Passes,
         flag: "passes",
+        negation: None,
         short: Some('n'),
         variable: "HSA_REPLAY_PASSES",
         key: Some("passes"),
@@ -20,6 +21,7 @@ pub const OPTIONS: [OptionSpec; 15] = [
     OptionSpec {
         id: OptionId::Kernel,
         flag: "kernel",
+        negation: None,
         short: Some('k'),
         variable: "HSA_REPLAY_KERNEL",
         key: Some("kernel"),
@@ -33,6 +35,7 @@ pub const OPTIONS: [OptionSpec; 15] = [
     OptionSpec {
         id: OptionId::LaunchSkip,
         flag: "launch-skip",
+        negation: None,
         short: None,
         variable: "HSA_REPLAY_LAUNCH_SKIP",
         key: Some("launch_skip"),
@@ -46,6 +49,7 @@ pub const OPTIONS: [OptionSpec; 15] = [
     OptionSpec {
         id: OptionId::LaunchCount,
         flag: "launch-count",
+        negation: None,
         short: None,
         variable: "HSA_REPLAY_LAUNCH_COUNT",
         key: Some("launch_count"),
@@ -58,6 +62,7 @@ pub const OPTIONS: [OptionSpec; 15] = [
     OptionSpec {
         id: OptionId::Check,
         flag: "check",
+        negation: Some("no-check"),
         short: None,
         variable: "HSA_REPLAY_CHECK",
         key: Some("check"),
@@ -70,6 +75,7 @@ pub const OPTIONS: [OptionSpec; 15] = [
     OptionSpec {
         id: OptionId::Output,
         flag: "output",
+        negation: None,
         short: Some('o'),
         variable: "HSA_REPLAY_OUTPUT",
         key: Some("output"),
@@ -82,6 +88,7 @@ pub const OPTIONS: [OptionSpec; 15] = [
     OptionSpec {
         id: OptionId::Timeout,
         flag: "timeout",
+        negation: None,
         short: None,
         variable: "HSA_REPLAY_TIMEOUT",
         key: Some("timeout"),
@@ -95,6 +102,7 @@ pub const OPTIONS: [OptionSpec; 15] = [
     OptionSpec {
         id: OptionId::Budget,
         flag: "budget",
+        negation: None,
         short: None,
         variable: "HSA_REPLAY_BUDGET",
         key: Some("budget"),
@@ -107,6 +115,7 @@ pub const OPTIONS: [OptionSpec; 15] = [
     OptionSpec {
         id: OptionId::Allow,
         flag: "allow",
+        negation: None,
         short: None,
         variable: "HSA_REPLAY_ALLOW",
         key: Some("allow"),
@@ -119,6 +128,7 @@ pub const OPTIONS: [OptionSpec; 15] = [
     OptionSpec {
         id: OptionId::Strict,
         flag: "strict",
+        negation: Some("no-strict"),
         short: None,
         variable: "HSA_REPLAY_STRICT",
         key: Some("strict"),
@@ -131,6 +141,7 @@ pub const OPTIONS: [OptionSpec; 15] = [
     OptionSpec {
         id: OptionId::Log,
         flag: "log",
+        negation: None,
         short: None,
         variable: "HSA_REPLAY_LOG",
         key: Some("log"),
@@ -143,6 +154,7 @@ pub const OPTIONS: [OptionSpec; 15] = [
     OptionSpec {
         id: OptionId::LogFile,
         flag: "log-file",
+        negation: None,
         short: None,
         variable: "HSA_REPLAY_LOG_FILE",
         key: Some("log_file"),
@@ -155,6 +167,7 @@ pub const OPTIONS: [OptionSpec; 15] = [
     OptionSpec {
         id: OptionId::Runtime,
         flag: "runtime",
+        negation: None,
         short: None,
         variable: "HSA_REPLAY_RUNTIME",
         key: Some("runtime"),
@@ -167,6 +180,7 @@ pub const OPTIONS: [OptionSpec; 15] = [
     OptionSpec {
         id: OptionId::Config,
         flag: "config",
+        negation: None,
         short: None,
         variable: "HSA_REPLAY_CONFIG",
         key: None,
@@ -179,6 +193,7 @@ pub const OPTIONS: [OptionSpec; 15] = [
     OptionSpec {
         id: OptionId::Shim,
         flag: "shim",
+        negation: None,
         short: None,
         variable: "HSA_REPLAY_SHIM",
         key: None,

@@ -87,6 +87,24 @@ pub fn kinds(text: &str) -> Result<Vec<Allow>, String> {
     Ok(kinds)
 }
 
+/// Checks a log filter: directives separated by commas, each a level, a target, or `target=level`.
+pub fn log_filter(text: &str) -> Result<String, String> {
+    const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+    for directive in text.split(',') {
+        // A target may hold field values in brackets, with signs of their own.
+        let behind_fields = &directive[directive.rfind(']').map_or(0, |end| end + 1)..];
+        let level = behind_fields.split_once('=').map(|(_, level)| level);
+        let known = level.is_none_or(|level| LEVELS.contains(&level.trim().to_ascii_lowercase().as_str()));
+        if directive.trim().is_empty() || !known {
+            return Err(format!(
+                "must be levels ({}) or target=level pairs, separated by commas",
+                LEVELS.join(", ")
+            ));
+        }
+    }
+    Ok(text.to_owned())
+}
+
 /// The number in front and the unit behind it.
 fn split_unit(text: &str) -> (&str, &str) {
     let text = text.trim();
@@ -155,6 +173,16 @@ mod tests {
         assert_eq!(kinds(""), Ok(vec![]));
         let problem = kinds("everything").expect_err("not a kind");
         assert_eq!(problem, "must name kinds out of untracked, hostcall, cooperative, collective");
+    }
+
+    #[test]
+    fn log_filters_are_levels_or_pairs() {
+        for good in ["info", "hsa_replay=debug,warn", "engine", "a::b[span{id=3}]=trace", "OFF"] {
+            assert_eq!(log_filter(good).as_deref(), Ok(good));
+        }
+        for bad in ["hsa_replay=loud", "info,,warn", "=", ""] {
+            assert!(log_filter(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]
