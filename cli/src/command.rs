@@ -1,0 +1,262 @@
+//! The command line. Options of `run` and `env` are made from the contract's table, so that flag, help and default have
+//! one source; their values are parsed by the contract too, so that an error reads the same wherever the value came from.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::builder::{OsStringValueParser, PathBufValueParser};
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use hsa_replay_contract::{Layer, OPTIONS, OptionSpec, Settings, ValueKind, settings};
+
+use crate::failure::{Failure, RUN_FAILED};
+
+/// Name of the argument that holds the program and its arguments.
+pub const PROGRAM: &str = "CMD";
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  hsa-replay run -- ./program             replay every kernel twice
+  hsa-replay run -n 5 -k saxpy -- ./program --size 1024
+  hsa-replay run --launch-skip 100 --launch-count 1 -o one.jsonl -- python train.py
+
+Exit status: the program's; 128+N when signal N ended it; 125 when hsa-replay itself failed or was used wrongly;
+126 when the program cannot be run; 127 when it is not found.";
+
+const REPORT_EXAMPLES: &str = "\
+Examples:
+  hsa-replay report report.jsonl
+  hsa-replay report -v hsa-replay-*.jsonl
+  hsa-replay report --format csv report.jsonl > dispatches.csv";
+
+const ENV_EXAMPLES: &str = "\
+Example:
+  eval \"$(hsa-replay env --passes 5 -o report.jsonl)\"
+  ./program";
+
+/// The whole command line.
+pub fn command() -> Command {
+    Command::new("hsa-replay")
+        .version(hsa_replay_contract::VERSION)
+        .about("Runs GPU kernels of an unmodified ROCm program several times from identical inputs and says what they wrote")
+        .subcommand_required(true)
+        .disable_help_subcommand(true)
+        .max_term_width(110)
+        .subcommand(run_command())
+        .subcommand(report_command())
+        .subcommand(env_command())
+}
+
+fn run_command() -> Command {
+    Command::new("run")
+        .about("Run a program and replay its kernels")
+        .after_help(RUN_EXAMPLES)
+        .args(option_args())
+        .arg(
+            Arg::new(PROGRAM)
+                .help("The program and its arguments")
+                .required(true)
+                .num_args(1..)
+                .trailing_var_arg(true)
+                .value_parser(OsStringValueParser::new()),
+        )
+}
+
+fn report_command() -> Command {
+    Command::new("report")
+        .about("Show what reports say")
+        .after_help(REPORT_EXAMPLES)
+        .arg(
+            Arg::new("FILE")
+                .help("Reports to read together; - is standard input")
+                .required(true)
+                .num_args(1..)
+                .value_parser(PathBufValueParser::new()),
+        )
+        .arg(
+            Arg::new("format")
+                .long("format")
+                .value_name("FORMAT")
+                .value_parser(["text", "json", "csv"])
+                .default_value("text")
+                .help("text: for people; json: the same as one object; csv: one line per dispatch"),
+        )
+        .arg(
+            Arg::new("verbose")
+                .long("verbose")
+                .short('v')
+                .action(ArgAction::SetTrue)
+                .help("In text: every dispatch, names in full, all ranges"),
+        )
+}
+
+fn env_command() -> Command {
+    Command::new("env")
+        .about("Print shell lines that attach hsa-replay by hand")
+        .after_help(ENV_EXAMPLES)
+        .args(option_args())
+}
+
+/// The arguments of every option in the table.
+fn option_args() -> impl Iterator<Item = Arg> {
+    OPTIONS.iter().flat_map(|spec| {
+        let arg = Arg::new(spec.flag).long(spec.flag).help(help(spec)).long_help(long_help(spec));
+        let arg = match spec.short {
+            Some(short) => arg.short(short),
+            None => arg,
+        };
+        if let Some(negation) = spec.negation {
+            let off = Arg::new(negation)
+                .long(negation)
+                .action(ArgAction::SetTrue)
+                .overrides_with(spec.flag)
+                .help(format!("Turn --{} off", spec.flag));
+            return vec![arg.action(ArgAction::SetTrue).overrides_with(negation), off];
+        }
+        let value = arg
+            .value_name(spec.value_name.unwrap_or("VALUE"))
+            .value_parser(OsStringValueParser::new())
+            .allow_hyphen_values(spec.kind == ValueKind::Regex);
+        // Given twice, the last value counts, as with most commands; kinds add up.
+        vec![match spec.kind {
+            ValueKind::Kinds => value.action(ArgAction::Append),
+            _ => value.action(ArgAction::Set).overrides_with(spec.flag),
+        }]
+    })
+}
+
+fn help(spec: &OptionSpec) -> String {
+    format!("{} [default: {}]", spec.help, spec.default)
+}
+
+fn long_help(spec: &OptionSpec) -> String {
+    let details = if spec.details.is_empty() { String::new() } else { format!(" {}", spec.details) };
+    let key = spec.key.map(|key| format!(", config key {key}")).unwrap_or_default();
+    format!("{}.{details}\n[default: {}; variable {}{key}]", spec.help, spec.default, spec.variable)
+}
+
+/// Parses the command line; help and version are printed, errors become one line.
+pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<ArgMatches, Result<ExitCode, Failure>> {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let is_run = arguments.get(1).is_some_and(|name| name == "run");
+    command().try_get_matches_from(arguments).map_err(|error| {
+        if !error.use_stderr() {
+            return match error.print() {
+                Ok(()) => Ok(ExitCode::SUCCESS),
+                Err(problem) => Err(Failure::cannot_answer(problem)),
+            };
+        }
+        let message = one_line(&error.render().to_string(), is_run);
+        Err(if is_run {
+            Failure { code: RUN_FAILED, message: Some(message) }
+        } else {
+            Failure::usage(message)
+        })
+    })
+}
+
+/// The message of a usage error without the usage text behind it.
+fn one_line(text: &str, is_run: bool) -> String {
+    let message: Vec<&str> = text
+        .lines()
+        .take_while(|line| !line.starts_with("Usage:"))
+        .flat_map(str::split_whitespace)
+        .skip_while(|word| *word == "error:")
+        .collect();
+    let help = if is_run { "hsa-replay run --help" } else { "hsa-replay --help" };
+    format!("{} (see {help})", message.join(" "))
+}
+
+/// The layer of options that the command line gives.
+fn layer(arguments: &ArgMatches) -> Layer {
+    let mut layer = Layer::default();
+    for spec in &OPTIONS {
+        if let Some(negation) = spec.negation {
+            for (name, value) in [(spec.flag, "1"), (negation, "0")] {
+                if arguments.get_flag(name) {
+                    layer.set_option(spec.id, value);
+                }
+            }
+        } else {
+            for value in arguments.get_many::<OsString>(spec.flag).into_iter().flatten() {
+                layer.set_option(spec.id, value);
+            }
+        }
+    }
+    layer
+}
+
+/// The settings of a command line over this process's environment and the config file.
+pub fn settings(arguments: &ArgMatches) -> Result<Settings, settings::SettingError> {
+    Settings::resolve(layer(arguments), std::env::vars_os(), settings::read_config_file)
+}
+
+#[cfg(test)]
+mod tests {
+    use hsa_replay_contract::OptionId;
+
+    use super::*;
+
+    fn run(arguments: &[&str]) -> ArgMatches {
+        let line = ["hsa-replay", "run"].iter().chain(arguments).map(Into::into);
+        let matches = parse(line).unwrap_or_else(|outcome| panic!("{outcome:?}"));
+        matches.subcommand_matches("run").expect("run").clone()
+    }
+
+    #[test]
+    fn clap_finds_no_fault_with_the_definition() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn every_option_of_the_table_is_an_option_of_run_and_env() {
+        let command = command();
+        for name in ["run", "env"] {
+            let sub = command.find_subcommand(name).expect("subcommand");
+            for spec in &OPTIONS {
+                let arg = sub.get_arguments().find(|arg| arg.get_long() == Some(spec.flag)).expect(spec.flag);
+                assert_eq!(arg.get_short(), spec.short);
+                let help = arg.get_long_help().expect("help").to_string();
+                for part in [spec.help, spec.details, spec.default, spec.variable] {
+                    assert!(help.contains(part), "--{}: {part}", spec.flag);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_follows_the_program_is_the_programs() {
+        for line in [
+            &["-n", "3", "--", "prog", "--passes", "9", "-v"][..],
+            &["-n", "3", "prog", "--passes", "9", "-v"],
+        ] {
+            let arguments = run(line);
+            let program: Vec<&OsString> = arguments.get_many(PROGRAM).expect("program").collect();
+            assert_eq!(program, ["prog", "--passes", "9", "-v"]);
+            assert_eq!(layer(&arguments).get(OptionId::Passes).expect("passes").text, "3");
+        }
+    }
+
+    #[test]
+    fn of_a_switch_and_its_opposite_the_last_one_counts() {
+        let given = |line: &[&str]| layer(&run(line)).get(OptionId::Check).map(|given| given.text.clone());
+        assert_eq!(given(&["--check", "--no-check", "p"]), Some("0".into()));
+        assert_eq!(given(&["--no-check", "--check", "p"]), Some("1".into()));
+        assert_eq!(given(&["p"]), None);
+    }
+
+    #[test]
+    fn kinds_may_be_repeated_and_other_options_take_the_last_value() {
+        let layer = layer(&run(&["--allow", "hostcall", "--allow", "untracked", "-n", "2", "-n", "4", "p"]));
+        assert_eq!(layer.get(OptionId::Allow).expect("allow").text, "hostcall,untracked");
+        assert_eq!(layer.get(OptionId::Passes).expect("passes").text, "4");
+    }
+
+    #[test]
+    fn a_usage_error_is_one_line() {
+        let line = ["hsa-replay", "run", "--pases", "3", "--", "p"].map(OsString::from);
+        let Err(Err(failure)) = parse(line) else { panic!("must be refused") };
+        assert_eq!(failure.code, 125);
+        let message = failure.message.expect("message");
+        assert!(message.contains("'--pases'") && !message.contains('\n'), "{message}");
+    }
+}

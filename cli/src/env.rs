@@ -1,0 +1,80 @@
+//! `hsa-replay env`: shell lines that attach the library by hand.
+
+use std::ffi::OsStr;
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::process::ExitCode;
+
+use clap::ArgMatches;
+use hsa_replay_contract::{OptionId, Source};
+
+use crate::attach::{self, LIBRARY_PATH, PRELOAD};
+use crate::command;
+use crate::failure::Failure;
+use crate::run::program_variables;
+
+/// Prints the lines; they are for sh and everything that understands it.
+pub fn main(arguments: &ArgMatches) -> Result<ExitCode, Failure> {
+    let settings = command::settings(arguments).map_err(Failure::usage)?;
+    for warning in &settings.warnings {
+        eprintln!("hsa-replay: {warning}");
+    }
+    let library = attach::find(&settings).map_err(Failure::cannot_answer)?;
+    if !attach::safe_for_loader(&library.file) {
+        return Err(Failure::cannot_answer(format!(
+            "{}: the loader cannot preload a path with spaces, ':', ';' or '$': move the library",
+            library.file.display()
+        )));
+    }
+    let mut lines = Vec::new();
+    export_appended(&mut lines, PRELOAD, library.file.as_os_str());
+    match library.installed_folder() {
+        Some(folder) => export_prepended(&mut lines, LIBRARY_PATH, folder.as_os_str()),
+        None => eprintln!(
+            "hsa-replay: {} is a build tree: libraries that open libhsa-runtime64.so by that name will miss it; \
+             `hsa-replay run` and an installed hsa-replay do not have this limit",
+            library.file.display()
+        ),
+    }
+    if settings.source_of(OptionId::Config) == Some(&Source::Environment) {
+        // Its values stand in the lines below.
+        lines.extend_from_slice(b"unset HSA_REPLAY_CONFIG\n");
+    }
+    for (name, value) in program_variables(&settings).map_err(Failure::cannot_answer)? {
+        export(&mut lines, name, &value);
+    }
+    std::io::stdout().write_all(&lines).map_err(Failure::cannot_answer)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn export(lines: &mut Vec<u8>, name: &str, value: &OsStr) {
+    lines.extend_from_slice(format!("export {name}=").as_bytes());
+    quote(lines, value);
+    lines.push(b'\n');
+}
+
+/// `value` behind what the variable holds when the line is executed.
+fn export_appended(lines: &mut Vec<u8>, name: &str, value: &OsStr) {
+    lines.extend_from_slice(format!("export {name}=\"${{{name}:+${name}:}}\"").as_bytes());
+    quote(lines, value);
+    lines.push(b'\n');
+}
+
+/// `value` in front of what the variable holds when the line is executed.
+fn export_prepended(lines: &mut Vec<u8>, name: &str, value: &OsStr) {
+    lines.extend_from_slice(format!("export {name}=").as_bytes());
+    quote(lines, value);
+    lines.extend_from_slice(format!("\"${{{name}:+:${name}}}\"\n").as_bytes());
+}
+
+/// Quotes any bytes for sh: in single quotes only the single quote itself needs care.
+fn quote(lines: &mut Vec<u8>, value: &OsStr) {
+    lines.push(b'\'');
+    for &byte in value.as_bytes() {
+        match byte {
+            b'\'' => lines.extend_from_slice(b"'\\''"),
+            _ => lines.push(byte),
+        }
+    }
+    lines.push(b'\'');
+}

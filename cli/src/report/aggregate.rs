@@ -1,0 +1,169 @@
+//! What the records of any number of reports add up to, kernel by kernel. Memory grows with the number of kernels and
+//! processes, not with the number of records.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::BufRead;
+use std::path::Path;
+
+use hsa_replay_contract::report::{Problem, Reader};
+use hsa_replay_contract::{Dispatch, Outcome, Reason, Record};
+
+use super::processes::Processes;
+use super::samples::Samples;
+
+/// Descriptions of unreadable lines that are kept for all files together.
+const DESCRIBED: usize = 64;
+
+/// Everything that a report command needs to know.
+#[derive(Debug, Default)]
+pub struct Aggregate {
+    /// The processes.
+    pub processes: Processes,
+    /// The kernels, in order of appearance.
+    pub kernels: Vec<Kernel>,
+    /// The files, in order, as given.
+    pub files: Vec<String>,
+    /// Unreadable lines, all files together.
+    pub problem_count: u64,
+    problems: Vec<(String, Problem)>,
+    by_symbol: HashMap<String, usize>,
+}
+
+/// What became of one kernel's dispatches.
+#[derive(Debug)]
+pub struct Kernel {
+    /// Its demangled signature.
+    pub name: String,
+    /// Its mangled name.
+    pub symbol: String,
+    /// Number of dispatch records.
+    pub dispatches: u64,
+    /// How many of them ended in which way.
+    pub outcomes: BTreeMap<Outcome, u64>,
+    /// How many of them have which reason, with the detail of the first that has one.
+    pub reasons: BTreeMap<Reason, (u64, Option<String>)>,
+    /// The fewest and the most passes of a replayed dispatch.
+    pub passes: Option<(usize, usize)>,
+    /// The times of all passes of replayed dispatches.
+    pub times: Samples,
+    /// The fewest and the most bytes that one dispatch wrote.
+    pub written: Option<(u64, u64)>,
+    /// Dispatches found deterministic.
+    pub deterministic: u64,
+    /// Dispatches found not deterministic.
+    pub divergent: u64,
+    /// The dispatch that is shown in detail: the first that diverged, else the first whose writes are known.
+    pub example: Option<Box<Dispatch>>,
+}
+
+impl Aggregate {
+    /// Adds one record.
+    pub fn add(&mut self, record: &Record) {
+        self.processes.add(record);
+        if let Record::Dispatch(dispatch) = record {
+            let index = match self.by_symbol.get(&dispatch.symbol) {
+                Some(&index) => index,
+                None => {
+                    self.by_symbol.insert(dispatch.symbol.clone(), self.kernels.len());
+                    self.kernels.push(Kernel::new(dispatch));
+                    self.kernels.len() - 1
+                }
+            };
+            self.kernels[index].add(dispatch);
+        }
+    }
+
+    /// Notes that a file was read to its end.
+    pub fn finish_file<R: BufRead>(&mut self, path: &Path, reader: &Reader<R>) {
+        let name = path.display().to_string();
+        let room = DESCRIBED.saturating_sub(self.problems.len());
+        self.problems
+            .extend(reader.problems().iter().take(room).map(|problem| (name.clone(), problem.clone())));
+        self.problem_count += reader.problem_count();
+        self.files.push(name);
+    }
+
+    /// Whether there was no record at all.
+    pub fn is_empty(&self) -> bool {
+        self.processes.is_empty()
+    }
+
+    /// The described problems, with their file.
+    pub fn problems(&self) -> &[(String, Problem)] {
+        &self.problems
+    }
+
+    /// The problems for people, one a line.
+    pub fn problem_lines(&self) -> Vec<String> {
+        let mut lines: Vec<String> = self
+            .problems
+            .iter()
+            .map(|(file, problem)| format!("{file}: line {}: {}", problem.line, problem.detail))
+            .collect();
+        let more = self.problem_count.saturating_sub(u64::try_from(lines.len()).unwrap_or(u64::MAX));
+        if more > 0 {
+            lines.push(format!("and {more} more lines that cannot be read"));
+        }
+        lines
+    }
+}
+
+impl Kernel {
+    fn new(dispatch: &Dispatch) -> Self {
+        Self {
+            name: dispatch.kernel.clone(),
+            symbol: dispatch.symbol.clone(),
+            dispatches: 0,
+            outcomes: BTreeMap::new(),
+            reasons: BTreeMap::new(),
+            passes: None,
+            times: Samples::default(),
+            written: None,
+            deterministic: 0,
+            divergent: 0,
+            example: None,
+        }
+    }
+
+    fn add(&mut self, dispatch: &Dispatch) {
+        self.dispatches += 1;
+        *self.outcomes.entry(dispatch.outcome).or_default() += 1;
+        if let Some(reason) = dispatch.reason {
+            let (count, detail) = self.reasons.entry(reason).or_default();
+            *count += 1;
+            if detail.is_none() {
+                detail.clone_from(&dispatch.detail);
+            }
+        }
+        if dispatch.outcome == Outcome::Replayed {
+            self.passes = widened(self.passes, dispatch.passes.len());
+            for ns in dispatch.passes.iter().filter_map(|pass| pass.ns) {
+                self.times.add(ns);
+            }
+        }
+        if let Some(writes) = &dispatch.writes {
+            self.written = widened(self.written, writes.iter().map(|write| write.bytes).sum());
+        }
+        match dispatch.deterministic {
+            Some(true) => self.deterministic += 1,
+            Some(false) => self.divergent += 1,
+            None => {}
+        }
+        let first_divergent = dispatch.deterministic == Some(false) && self.divergent == 1;
+        if first_divergent || (dispatch.writes.is_some() && self.example.is_none()) {
+            self.example = Some(Box::new(dispatch.clone()));
+        }
+    }
+
+    /// Whether all dispatches that can tell are deterministic.
+    pub fn verdict(&self) -> Option<bool> {
+        match (self.deterministic, self.divergent) {
+            (0, 0) => None,
+            (_, divergent) => Some(divergent == 0),
+        }
+    }
+}
+
+fn widened<T: Ord + Copy>(range: Option<(T, T)>, value: T) -> Option<(T, T)> {
+    Some(range.map_or((value, value), |(low, high)| (low.min(value), high.max(value))))
+}

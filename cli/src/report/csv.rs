@@ -1,0 +1,90 @@
+//! One line of comma-separated values per dispatch (RFC 4180); an unknown value is an empty field.
+
+use std::io::{self, Write};
+
+use hsa_replay_contract::Dispatch;
+use hsa_replay_contract::record::{Restore, Snapshot, TimeNs};
+
+/// The columns, in order.
+const COLUMNS: [&str; 26] = [
+    "pid",
+    "id",
+    "kernel",
+    "symbol",
+    "agent",
+    "queue",
+    "launch",
+    "grid_x",
+    "grid_y",
+    "grid_z",
+    "workgroup_x",
+    "workgroup_y",
+    "workgroup_z",
+    "outcome",
+    "reason",
+    "detail",
+    "passes",
+    "min_ns",
+    "median_ns",
+    "max_ns",
+    "snapshot_bytes",
+    "snapshot_ns",
+    "restore_bytes",
+    "restore_ns",
+    "written_bytes",
+    "deterministic",
+];
+
+/// Prints the line of column names.
+pub fn header(output: &mut impl Write) -> io::Result<()> {
+    writeln!(output, "{}", COLUMNS.join(","))
+}
+
+/// Prints one dispatch.
+pub fn line(output: &mut impl Write, dispatch: &Dispatch) -> io::Result<()> {
+    let Dispatch { grid: [grid_x, grid_y, grid_z], workgroup: [group_x, group_y, group_z], .. } = dispatch;
+    let time = |part: fn(&TimeNs) -> u64| number(dispatch.time_ns.as_ref().map(part));
+    let snapshot = |part: fn(&Snapshot) -> u64| number(dispatch.snapshot.as_ref().map(part));
+    let restore = |part: fn(&Restore) -> u64| number(dispatch.restore.as_ref().map(part));
+    let fields: [String; COLUMNS.len()] = [
+        dispatch.pid.to_string(),
+        dispatch.id.to_string(),
+        quoted(&dispatch.kernel),
+        quoted(&dispatch.symbol),
+        dispatch.agent.to_string(),
+        dispatch.queue.to_string(),
+        dispatch.launch.to_string(),
+        grid_x.to_string(),
+        grid_y.to_string(),
+        grid_z.to_string(),
+        group_x.to_string(),
+        group_y.to_string(),
+        group_z.to_string(),
+        dispatch.outcome.name().to_owned(),
+        dispatch.reason.map(|reason| reason.name().to_owned()).unwrap_or_default(),
+        quoted(dispatch.detail.as_deref().unwrap_or_default()),
+        dispatch.passes.len().to_string(),
+        time(|time| time.min),
+        time(|time| time.median),
+        time(|time| time.max),
+        snapshot(|snapshot| snapshot.bytes),
+        snapshot(|snapshot| snapshot.ns),
+        restore(|restore| restore.bytes),
+        restore(|restore| restore.ns),
+        number(dispatch.writes.as_ref().map(|writes| writes.iter().map(|write| write.bytes).sum())),
+        dispatch.deterministic.map(|verdict| verdict.to_string()).unwrap_or_default(),
+    ];
+    writeln!(output, "{}", fields.join(","))
+}
+
+fn number(value: Option<u64>) -> String {
+    value.map(|value| value.to_string()).unwrap_or_default()
+}
+
+fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
+}

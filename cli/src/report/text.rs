@@ -1,0 +1,154 @@
+//! The report for people: sessions, a table of kernels, what each wrote, what was declined and why.
+
+mod detail;
+mod header;
+mod table;
+
+use std::io::{self, Write};
+
+use hsa_replay_contract::{Dispatch, Outcome};
+
+use super::aggregate::Aggregate;
+use super::units::{counted, shorten, size, time};
+use table::{Align, Table};
+
+/// The widest that a kernel's name gets in a table.
+const NAME_WIDTH: usize = 48;
+
+/// Stands for a value that is not known.
+const NONE: &str = "-";
+
+/// Prints everything but the single dispatches.
+pub fn print(output: &mut impl Write, aggregate: &Aggregate, verbose: bool) -> io::Result<()> {
+    if aggregate.is_empty() {
+        writeln!(output, "The report holds no record: the program made no HSA call under replay.")?;
+    }
+    for process in aggregate.processes.iter() {
+        header::print(output, process)?;
+    }
+    if !aggregate.kernels.is_empty() {
+        writeln!(output)?;
+        kernels(output, aggregate, verbose)?;
+        detail::print(output, aggregate, verbose)?;
+    }
+    if aggregate.problem_count > 0 {
+        writeln!(output, "\n{} cannot be read:", counted(aggregate.problem_count, "line"))?;
+        for line in aggregate.problem_lines() {
+            writeln!(output, "  {line}")?;
+        }
+    }
+    Ok(())
+}
+
+fn kernels(output: &mut impl Write, aggregate: &Aggregate, verbose: bool) -> io::Result<()> {
+    let mut table = Table::new(&[
+        ("kernel", Align::Left),
+        ("dispatches", Align::Right),
+        ("outcome", Align::Left),
+        ("passes", Align::Right),
+        ("min", Align::Right),
+        ("median", Align::Right),
+        ("max", Align::Right),
+        ("written", Align::Right),
+        ("deterministic", Align::Left),
+    ]);
+    for kernel in &aggregate.kernels {
+        let width = if verbose { usize::MAX } else { NAME_WIDTH };
+        let or_none = |value: Option<String>| value.unwrap_or_else(|| NONE.to_owned());
+        table.row(vec![
+            shorten(&kernel.name, width),
+            kernel.dispatches.to_string(),
+            outcomes(kernel.outcomes.iter().map(|(&outcome, &count)| (outcome, count))),
+            or_none(kernel.passes.map(|(low, high)| range(low, high, |value| value.to_string()))),
+            or_none(kernel.times.min().map(time)),
+            or_none(kernel.times.percentile(50).map(time)),
+            or_none(kernel.times.max().map(time)),
+            or_none(kernel.written.map(|(low, high)| range(low, high, size))),
+            match (kernel.deterministic, kernel.divergent) {
+                (0, 0) => NONE.to_owned(),
+                (_, 0) => "yes".to_owned(),
+                (0, 1) => "no".to_owned(),
+                (same, other) => format!("no ({other} of {})", same + other),
+            },
+        ]);
+    }
+    table.print(output)
+}
+
+fn outcomes(counts: impl ExactSizeIterator<Item = (Outcome, u64)>) -> String {
+    let single = counts.len() == 1;
+    counts
+        .map(
+            |(outcome, count)| {
+                if single { outcome.name().to_owned() } else { format!("{count} {}", outcome.name()) }
+            },
+        )
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+fn range<T: PartialEq + Copy>(low: T, high: T, show: impl Fn(T) -> String) -> String {
+    if low == high { show(low) } else { format!("{}..{}", show(low), show(high)) }
+}
+
+/// Single dispatches, printed while they are read.
+#[derive(Debug)]
+pub struct Dispatches {
+    wanted: bool,
+    any: bool,
+}
+
+impl Dispatches {
+    /// Prints dispatches only if `wanted`.
+    pub fn new(wanted: bool) -> Self {
+        Self { wanted, any: false }
+    }
+
+    /// Prints one dispatch.
+    pub fn print(&mut self, output: &mut impl Write, dispatch: &Dispatch) -> io::Result<()> {
+        if !self.wanted {
+            return Ok(());
+        }
+        if !self.any {
+            self.any = true;
+            writeln!(output, "dispatches, in the order of the report")?;
+        }
+        write!(
+            output,
+            "  process {} #{} {} launch {}: {}",
+            dispatch.pid,
+            dispatch.id,
+            shorten(&dispatch.kernel, usize::MAX),
+            dispatch.launch,
+            dispatch.outcome.name()
+        )?;
+        if let Some(reason) = dispatch.reason {
+            write!(output, " ({})", reason.name())?;
+        }
+        if let Some(times) = dispatch.time_ns {
+            let [min, median, max] = [times.min, times.median, times.max].map(time);
+            write!(output, ", {} min {min} median {median} max {max}", passes(dispatch))?;
+        } else if !dispatch.passes.is_empty() {
+            write!(output, ", {}", passes(dispatch))?;
+        }
+        if let Some(writes) = &dispatch.writes {
+            write!(output, ", wrote {}", size(writes.iter().map(|write| write.bytes).sum()))?;
+        }
+        match dispatch.deterministic {
+            Some(true) => write!(output, ", deterministic")?,
+            Some(false) => write!(output, ", not deterministic")?,
+            None => {}
+        }
+        if let Some(detail) = &dispatch.detail {
+            write!(output, "; {}", shorten(detail, usize::MAX))?;
+        }
+        writeln!(output)
+    }
+}
+
+fn passes(dispatch: &Dispatch) -> String {
+    match dispatch.passes.len() {
+        1 => "1 pass".to_owned(),
+        count => format!("{count} passes"),
+    }
+}

@@ -1,0 +1,81 @@
+//! How a process began and ended.
+
+use std::io::{self, Write};
+
+use hsa_replay_contract::Session;
+
+use super::super::processes::{End, Process};
+use super::super::units::{counted, shorten, size};
+use crate::run::closing::totals;
+
+/// Prints one process: a line of who and where, its agents and settings, its end.
+pub fn print(output: &mut impl Write, process: &Process) -> io::Result<()> {
+    match process.session() {
+        Some(session) => {
+            let path = session.runtime.path.as_deref().unwrap_or("an unknown path");
+            let version = session.runtime.version.as_deref().unwrap_or("of unknown version");
+            writeln!(
+                output,
+                "process {}: hsa-replay {}, HSA runtime {version} ({path})",
+                process.pid(),
+                session.version
+            )?;
+            for agent in &session.agents {
+                write!(output, "  agent {}: {}", agent.index, agent.name)?;
+                if let Some(node) = agent.node {
+                    write!(output, ", node {node}")?;
+                }
+                if let Some(uuid) = &agent.uuid {
+                    write!(output, ", {uuid}")?;
+                }
+                writeln!(output)?;
+            }
+            writeln!(output, "  settings: {}", settings(session))?;
+        }
+        None => writeln!(output, "process {}: its session record is missing", process.pid())?,
+    }
+    writeln!(output, "  {}", totals(process.totals()))?;
+    for begin in process.unfinished() {
+        let name = shorten(&begin.kernel, 200);
+        writeln!(output, "  ended inside {name}, launch {} (#{} has no record)", begin.launch, begin.id)?;
+    }
+    match process.end() {
+        End::Orderly if process.missing() > 0 => {
+            writeln!(output, "  {} missing: not all could be written", counted(process.missing(), "record"))
+        }
+        End::Orderly => Ok(()),
+        End::Replaced => writeln!(output, "  became another program (exec): counted from its records"),
+        End::Abnormal => {
+            writeln!(output, "  abnormal end: there is no summary, so this is counted from its records")
+        }
+    }
+}
+
+fn settings(session: &Session) -> String {
+    let config = &session.config;
+    let mut parts = vec![counted(u64::from(config.passes), "passe").replace("1 passe", "1 pass")];
+    if let Some(kernel) = &config.kernel {
+        parts.push(format!("kernel {}", shorten(kernel, 100)));
+    }
+    if config.launch_skip > 0 {
+        parts.push(format!("launch skip {}", config.launch_skip));
+    }
+    if let Some(count) = config.launch_count {
+        parts.push(format!("launch count {count}"));
+    }
+    if !config.check {
+        parts.push("no check".to_owned());
+    }
+    parts.push(format!("timeout {} s", config.timeout));
+    if let Some(budget) = config.budget {
+        parts.push(format!("budget {}", size(budget)));
+    }
+    if !config.allow.is_empty() {
+        let kinds: Vec<&str> = config.allow.iter().map(|kind| kind.name()).collect();
+        parts.push(format!("allow {}", kinds.join(", ")));
+    }
+    if config.strict {
+        parts.push("strict".to_owned());
+    }
+    parts.join("; ")
+}

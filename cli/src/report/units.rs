@@ -1,0 +1,136 @@
+//! Numbers and names for people: times, sizes, counts, signals.
+
+/// A time, with three digits that matter.
+pub fn time(ns: u64) -> String {
+    scaled(ns, &[("ns", 1), ("µs", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)])
+}
+
+/// A size in bytes, in powers of 1024.
+pub fn size(bytes: u64) -> String {
+    scaled(bytes, &[("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("TiB", 1 << 40)])
+}
+
+/// `value` in the largest unit that it fills, whole in the first.
+fn scaled(value: u64, units: &[(&str, u64)]) -> String {
+    let (unit, one) =
+        units.iter().rev().find(|(_, one)| value >= *one).or(units.first()).copied().unwrap_or(("", 1));
+    let whole = value / one;
+    if one == 1 {
+        return format!("{value} {unit}");
+    }
+    // Rounded in integers; a carry into the next digit needs no special case.
+    let digits: u32 = match whole {
+        0..10 => 2,
+        10..100 => 1,
+        _ => 0,
+    };
+    let scale = 10_u128.pow(digits);
+    let rounded = (u128::from(value) * scale + u128::from(one) / 2) / u128::from(one);
+    if digits == 0 {
+        return format!("{rounded} {unit}");
+    }
+    let (whole, fraction) = (rounded / scale, rounded % scale);
+    format!("{whole}.{fraction:0width$} {unit}", width = digits as usize)
+}
+
+/// A number and its noun: `1 line`, `2 lines`, `2 dispatches`.
+pub fn counted(count: u64, noun: &str) -> String {
+    let ending = match count {
+        1 => "",
+        _ if noun.ends_with("ch") => "es",
+        _ => "s",
+    };
+    format!("{count} {noun}{ending}")
+}
+
+/// At most `width` characters, on one line: what does not fit ends in `…`, what does not print is escaped.
+pub fn shorten(text: &str, width: usize) -> String {
+    let mut shown = String::new();
+    let mut used = 0;
+    for character in text.chars() {
+        let piece: String =
+            if character.is_control() { character.escape_default().collect() } else { character.to_string() };
+        let length = piece.chars().count();
+        if used + length > width {
+            while used + 1 > width {
+                shown.pop();
+                used -= 1;
+            }
+            shown.push('…');
+            return shown;
+        }
+        used += length;
+        shown.push_str(&piece);
+    }
+    shown
+}
+
+/// The usual name of a signal, in brackets behind a space; empty where it is not well known.
+pub fn signal_name(signal: i32) -> &'static str {
+    match signal {
+        libc::SIGHUP => " (SIGHUP)",
+        libc::SIGINT => " (SIGINT)",
+        libc::SIGQUIT => " (SIGQUIT)",
+        libc::SIGILL => " (SIGILL)",
+        libc::SIGTRAP => " (SIGTRAP)",
+        libc::SIGABRT => " (SIGABRT)",
+        libc::SIGBUS => " (SIGBUS)",
+        libc::SIGFPE => " (SIGFPE)",
+        libc::SIGKILL => " (SIGKILL)",
+        libc::SIGSEGV => " (SIGSEGV)",
+        libc::SIGPIPE => " (SIGPIPE)",
+        libc::SIGALRM => " (SIGALRM)",
+        libc::SIGTERM => " (SIGTERM)",
+        libc::SIGSYS => " (SIGSYS)",
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_three_digits_and_a_unit() {
+        for (ns, shown) in [
+            (0, "0 ns"),
+            (999, "999 ns"),
+            (1_000, "1.00 µs"),
+            (8_050, "8.05 µs"),
+            (12_345, "12.3 µs"),
+            (999_499, "999 µs"),
+            (1_250_000, "1.25 ms"),
+            (3_200_000_000, "3.20 s"),
+            (7_200_000_000_000, "7200 s"),
+        ] {
+            assert_eq!(time(ns), shown);
+        }
+        assert!(time(u64::MAX).ends_with(" s"));
+    }
+
+    #[test]
+    fn sizes_are_powers_of_1024() {
+        for (bytes, shown) in
+            [(0, "0 B"), (1023, "1023 B"), (1024, "1.00 KiB"), (4092, "4.00 KiB"), (5 << 29, "2.50 GiB")]
+        {
+            assert_eq!(size(bytes), shown);
+        }
+        assert_eq!(size(u64::MAX), "16777216 TiB");
+    }
+
+    #[test]
+    fn names_are_cut_at_characters_and_stay_on_one_line() {
+        assert_eq!(shorten("saxpy", 5), "saxpy");
+        assert_eq!(shorten("saxpy(float)", 6), "saxpy…");
+        assert_eq!(shorten("ärger", 3), "är…");
+        assert_eq!(shorten("a\nb", 10), "a\\nb");
+        assert_eq!(shorten(&"k".repeat(100_000), 10).chars().count(), 10);
+    }
+
+    #[test]
+    fn nouns_agree_with_their_numbers() {
+        assert_eq!(counted(1, "dispatch"), "1 dispatch");
+        assert_eq!(counted(2, "dispatch"), "2 dispatches");
+        assert_eq!(counted(0, "line"), "0 lines");
+    }
+}

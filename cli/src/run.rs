@@ -1,0 +1,92 @@
+//! `hsa-replay run`: starts a program with the library attached, waits for it, and says what came of it.
+
+mod child;
+pub mod closing;
+mod signals;
+mod written;
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+use clap::ArgMatches;
+use hsa_replay_contract::report::prepare;
+use hsa_replay_contract::{OPTIONS, OptionId, Settings};
+
+use crate::attach::{self, Folder, LIBRARY_PATH, PRELOAD};
+use crate::command::{self, PROGRAM};
+use crate::failure::Failure;
+
+/// Runs the program; the exit code is the program's.
+pub fn main(arguments: &ArgMatches) -> Result<ExitCode, Failure> {
+    let settings = command::settings(arguments).map_err(Failure::run)?;
+    for warning in &settings.warnings {
+        eprintln!("hsa-replay: {warning}");
+    }
+    let library = attach::find(&settings).map_err(Failure::run)?;
+    let folder = Folder::new(&library).map_err(Failure::run)?;
+    let output = absolute(&settings.output).map_err(Failure::run)?;
+    prepare(&output).map_err(Failure::run)?;
+
+    let mut words = arguments.get_many::<OsString>(PROGRAM).into_iter().flatten();
+    let Some(name) = words.next() else { return Err(Failure::run("no program given")) };
+    let mut program = Command::new(name);
+    program.args(words);
+    attach_to(&mut program, &folder, &settings).map_err(Failure::run)?;
+
+    let before = written::Before::note(&output);
+    let ended = child::run(&mut program, &output).map_err(|error| error.into_failure(name))?;
+    drop(folder);
+    closing::say(&before.reports(ended.pid), &settings, &ended, &output);
+    Ok(ExitCode::from(ended.exit_code()))
+}
+
+/// Sets the variables of the loader and of the library.
+fn attach_to(program: &mut Command, folder: &Folder, settings: &Settings) -> Result<(), String> {
+    // Behind the user's own libraries: some, such as the sanitizers' runtimes, insist on being first.
+    let preload = joined(std::env::var_os(PRELOAD), Some(folder.preload.clone().into()));
+    let search = joined(Some(folder.search.clone().into()), std::env::var_os(LIBRARY_PATH));
+    program.env(PRELOAD, preload).env(LIBRARY_PATH, search);
+    for spec in &OPTIONS {
+        program.env_remove(spec.variable);
+    }
+    program.envs(program_variables(settings)?);
+    Ok(())
+}
+
+fn joined(first: Option<OsString>, second: Option<OsString>) -> OsString {
+    let mut parts = [first, second].into_iter().flatten().filter(|part| !part.is_empty());
+    let mut all = parts.next().unwrap_or_default();
+    for part in parts {
+        all.push(":");
+        all.push(part);
+    }
+    all
+}
+
+/// The library's variables for these settings: names of files are absolute, since the program may change its working
+/// directory, and the number of passes is always there, since it arms the library.
+pub fn program_variables(settings: &Settings) -> Result<Vec<(&'static str, OsString)>, String> {
+    let passes = OptionId::Passes.spec().variable;
+    let output = OptionId::Output.spec().variable;
+    let files = [OptionId::Output, OptionId::LogFile, OptionId::Runtime].map(|id| id.spec().variable);
+    let mut variables = settings.to_variables();
+    variables.retain(|(name, _)| *name != passes && *name != output);
+    variables.push((passes, settings.passes.to_string().into()));
+    variables.push((output, settings.output.clone().into()));
+    for (name, value) in &mut variables {
+        if files.contains(name) {
+            *value = absolute(Path::new(value))?.into();
+        }
+    }
+    Ok(variables)
+}
+
+fn absolute(path: &Path) -> Result<std::path::PathBuf, String> {
+    std::path::absolute(path).map_err(|error| format!("{}: {error}", shown(path.as_os_str())))
+}
+
+/// A word of the command line for a message.
+fn shown(word: &OsStr) -> String {
+    word.to_string_lossy().chars().take(200).flat_map(char::escape_debug).collect()
+}

@@ -1,0 +1,155 @@
+//! What `run` says at the end: what was replayed, what was not and why, and where the report is.
+
+use std::path::Path;
+
+use hsa_replay_contract::report::Reader;
+use hsa_replay_contract::{Settings, Summary};
+
+use super::child::Ended;
+use super::written::Written;
+use crate::report::processes::{End, Processes};
+use crate::report::units::{counted, shorten, signal_name};
+
+/// The longest that a kernel's name gets in a message.
+const NAME_WIDTH: usize = 100;
+
+/// The most reports that are named one by one.
+const NAMED_REPORTS: usize = 4;
+
+/// Prints the lines, each behind our name, to standard error.
+pub fn say(reports: &[Written], settings: &Settings, ended: &Ended, output: &Path) {
+    let (processes, problems) = read(reports);
+    let mut lines = Vec::new();
+    if let Some(signal) = ended.signal() {
+        lines.push(format!("the program was ended by signal {signal}{}", signal_name(signal)));
+    }
+    lines.extend(problems);
+    if reports.is_empty() && output.exists() && !output.is_file() {
+        lines.push(format!("the report went to {}", output.display()));
+    } else {
+        lines.extend(account(&processes, settings));
+        lines.extend(places(reports));
+    }
+    for line in lines {
+        eprintln!("hsa-replay: {line}");
+    }
+}
+
+fn read(reports: &[Written]) -> (Processes, Vec<String>) {
+    let mut processes = Processes::default();
+    let mut problems = Vec::new();
+    for report in reports {
+        let mut unreadable = |problem: &dyn std::fmt::Display| {
+            problems.push(format!("cannot read {}: {problem}", report.path.display()));
+        };
+        let mut reader = match report.open() {
+            Ok(input) => Reader::new(input),
+            Err(error) => {
+                unreadable(&error);
+                continue;
+            }
+        };
+        for record in reader.by_ref() {
+            match record {
+                Ok(record) => processes.add(&record),
+                Err(error) => unreadable(&error),
+            }
+        }
+        if reader.problem_count() > 0 {
+            problems.push(format!(
+                "{} of {} cannot be read; `hsa-replay report` says which",
+                counted(reader.problem_count(), "line"),
+                report.path.display()
+            ));
+        }
+    }
+    (processes, problems)
+}
+
+fn account(processes: &Processes, settings: &Settings) -> Vec<String> {
+    let mut lines = Vec::new();
+    for process in processes.iter() {
+        for begin in process.unfinished() {
+            let name = shorten(&begin.kernel, NAME_WIDTH);
+            lines.push(format!("process {} ended inside {name}, launch {}", begin.pid, begin.launch));
+        }
+        if process.end() == End::Abnormal {
+            lines
+                .push(format!("process {} ended without a summary: counted from its records", process.pid()));
+        }
+    }
+    let total = processes.total();
+    if processes.is_empty() {
+        lines.push(
+            "the program made no HSA call that reached hsa-replay: nothing was replayed (a program that is statically \
+             linked or set-user-ID cannot be attached to)"
+                .to_owned(),
+        );
+    } else if total.seen() == 0 {
+        lines.push("the program launched no kernel: nothing was replayed".to_owned());
+    } else if total.candidates == 0 {
+        lines.push(format!(
+            "no dispatch was selected: {} left out{}",
+            counted(total.filtered, "dispatch"),
+            filters(settings)
+        ));
+    } else {
+        lines.push(totals(&total));
+    }
+    lines
+}
+
+/// The options that left dispatches out, for a run in which nothing was selected.
+fn filters(settings: &Settings) -> String {
+    let mut given = Vec::new();
+    if let Some(pattern) = settings.kernel.pattern() {
+        given.push(format!("--kernel {}", shorten(pattern, NAME_WIDTH)));
+    }
+    if settings.launches.skip > 0 {
+        given.push(format!("--launch-skip {}", settings.launches.skip));
+    }
+    if let Some(count) = settings.launches.count {
+        given.push(format!("--launch-count {count}"));
+    }
+    if given.is_empty() {
+        " (all of them copies and fills of HIP's own; --kernel can select those)".to_owned()
+    } else {
+        format!(" by {}", given.join(" "))
+    }
+}
+
+/// One line: candidates and what became of them.
+pub fn totals(total: &Summary) -> String {
+    let mut parts = vec![format!("{} replayed", total.replayed)];
+    let declined: u64 = total.declined.values().sum();
+    if declined > 0 {
+        let reasons: Vec<String> =
+            total.declined.iter().map(|(reason, count)| format!("{} {count}", reason.name())).collect();
+        parts.push(format!("{declined} declined ({})", reasons.join(", ")));
+    }
+    if total.tainted > 0 {
+        parts.push(format!("{} tainted", total.tainted));
+    }
+    if total.faulted > 0 {
+        parts.push(format!("{} faulted", total.faulted));
+    }
+    let filtered =
+        if total.filtered > 0 { format!("; {} filtered out", total.filtered) } else { String::new() };
+    format!("{}: {}{filtered}", counted(total.candidates, "candidate"), parts.join(", "))
+}
+
+fn places(reports: &[Written]) -> Vec<String> {
+    let more = reports.len().saturating_sub(NAMED_REPORTS);
+    let mut lines: Vec<String> = reports
+        .iter()
+        .take(NAMED_REPORTS)
+        .map(|report| format!("report: {}", report.path.display()))
+        .collect();
+    if more > 0 {
+        lines.push(format!(
+            "and {} beside them",
+            counted(u64::try_from(more).unwrap_or(u64::MAX), "more report")
+        ));
+    }
+    lines
+}

@@ -1,0 +1,107 @@
+//! Signals while a program runs: they wait in the kernel until the one thread here asks for them.
+//!
+//! Blocked signals need no handler, and `sigtimedwait` tells who sent one: the terminal sends to the whole foreground
+//! group, so the program has such a signal already; everything else is passed on. The program itself starts with the mask
+//! that we were started with.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::ptr;
+
+/// What is passed on to the program.
+const FORWARDED: [libc::c_int; 6] =
+    [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGUSR1, libc::SIGUSR2];
+
+/// A signal that arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrived {
+    /// A child changed its state.
+    Child,
+    /// Someone sent us this signal, and the program did not get it.
+    ToForward(libc::c_int),
+    /// The terminal sent it to the whole foreground group.
+    FromTerminal,
+}
+
+/// The signals, blocked until this is dropped.
+#[derive(Debug)]
+pub struct Blocked {
+    set: libc::sigset_t,
+    before: libc::sigset_t,
+}
+
+impl Blocked {
+    /// Blocks them for this thread, the only one.
+    pub fn new() -> io::Result<Self> {
+        let mut set = MaybeUninit::uninit();
+        let mut before = MaybeUninit::uninit();
+        // SAFETY: `sigemptyset` initialises the set that `sigaddset` and `pthread_sigmask` then read; the signal numbers
+        // are valid; `before` is written when `pthread_sigmask` succeeds and not read otherwise.
+        unsafe {
+            libc::sigemptyset(set.as_mut_ptr());
+            libc::sigaddset(set.as_mut_ptr(), libc::SIGCHLD);
+            for signal in FORWARDED {
+                libc::sigaddset(set.as_mut_ptr(), signal);
+            }
+            match libc::pthread_sigmask(libc::SIG_BLOCK, set.as_ptr(), before.as_mut_ptr()) {
+                0 => Ok(Self { set: set.assume_init(), before: before.assume_init() }),
+                error => Err(io::Error::from_raw_os_error(error)),
+            }
+        }
+    }
+
+    /// The mask that held before. Setting it is async-signal-safe.
+    pub fn before(&self) -> Mask {
+        Mask(self.before)
+    }
+
+    /// Waits for the next one.
+    pub fn wait(&self) -> io::Result<Arrived> {
+        let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
+        loop {
+            // SAFETY: `set` is initialised and `info` is valid for writing.
+            let signal = unsafe { libc::sigwaitinfo(&raw const self.set, info.as_mut_ptr()) };
+            if signal < 0 {
+                let error = io::Error::last_os_error();
+                if error.kind() == io::ErrorKind::Interrupted {
+                    continue;
+                }
+                return Err(error);
+            }
+            // SAFETY: zeroed bytes are a valid `siginfo_t`, and the call succeeded.
+            let code = unsafe { info.assume_init_ref() }.si_code;
+            return Ok(match signal {
+                libc::SIGCHLD => Arrived::Child,
+                _ if code == libc::SI_KERNEL => Arrived::FromTerminal,
+                signal => Arrived::ToForward(signal),
+            });
+        }
+    }
+}
+
+impl Drop for Blocked {
+    fn drop(&mut self) {
+        self.before().set();
+    }
+}
+
+/// A mask of blocked signals.
+#[derive(Clone, Copy, Debug)]
+pub struct Mask(libc::sigset_t);
+
+impl Mask {
+    /// Makes it this thread's mask.
+    pub fn set(&self) {
+        // SAFETY: the set is one that `pthread_sigmask` gave us; the third argument may be null.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.0, ptr::null_mut()) };
+    }
+}
+
+/// Sends `signal` to the process `pid`, a child that was not waited for yet.
+pub fn send(pid: u32, signal: libc::c_int) {
+    if let Ok(pid) = libc::pid_t::try_from(pid) {
+        // SAFETY: `kill` has no memory obligations; the pid is that of our own unreaped child, so it names no other
+        // process. A child that is already a zombie makes this a no-op.
+        unsafe { libc::kill(pid, signal) };
+    }
+}

@@ -1,0 +1,307 @@
+//! `hsa-replay run`: exit codes, what the program sees, what is said at the end.
+
+#[allow(dead_code, reason = "each test file uses a part of the fixture")]
+mod fixture;
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Stdio;
+
+use fixture::{COMPLETE, Place, answer, library, messages, refused};
+
+#[test]
+fn the_exit_code_is_the_programs() {
+    for code in [0, 1, 3, 124, 255] {
+        let output = Place::new().run(["--", "sh", "-c", &format!("exit {code}")]).output().expect("runs");
+        assert_eq!(output.status.code(), Some(code));
+    }
+}
+
+#[test]
+fn a_signal_gives_128_and_its_number_and_is_named() {
+    for (name, code) in [("TERM", 143), ("KILL", 137), ("SEGV", 139)] {
+        let output =
+            Place::new().run(["--", "sh", "-c", &format!("kill -{name} $$")]).output().expect("runs");
+        assert_eq!(output.status.code(), Some(code));
+        assert!(messages(&output)[0].contains(&format!("(SIG{name})")), "{output:?}");
+    }
+}
+
+#[test]
+fn a_program_that_cannot_be_run_gives_126_or_127_as_env_does() {
+    let place = Place::new();
+    let plain = place.write("plain", "text");
+    fs::set_permissions(&plain, fs::Permissions::from_mode(0o644)).expect("mode");
+    assert!(refused(place.run(["--", "no-such-program"]), 127).contains("cannot run no-such-program"));
+    assert!(refused(place.run(["--", "./plain"]), 126).contains("Permission denied"));
+    assert!(refused(place.run(["--", "/"]), 126).contains("cannot run /"));
+}
+
+#[test]
+fn bad_settings_give_125_before_the_program_starts() {
+    let place = Place::new();
+    let witness = ["--", "touch", "started"];
+    let bad_options: [&[&str]; 12] = [
+        &["--passes", "0"],
+        &["--passes", "65536"],
+        &["--passes=-1"],
+        &["--kernel", "saxpy("],
+        &["--launch-skip", "few"],
+        &["--timeout", "0"],
+        &["--budget", "much"],
+        &["--allow", "everything"],
+        &["--no-such-option"],
+        &["--config", "no-such.toml"],
+        &["--shim", "no-such.so"],
+        &["--log", "hsa_replay=loud"],
+    ];
+    for options in bad_options {
+        let line = refused(place.run(options.iter().chain(&witness)), 125);
+        let shown = options[0].split('=').next().expect("flag");
+        assert!(line.contains(shown), "{options:?}: {line}");
+    }
+    let mut command = place.run(witness);
+    command.env("HSA_REPLAY_PASSES", "many");
+    assert!(refused(command, 125).contains("HSA_REPLAY_PASSES=many: must be a whole number from 1 to 65535"));
+    place.write("c.toml", "pases = 3\n");
+    assert!(
+        refused(place.run(["--config", "c.toml", "--", "touch", "started"]), 125)
+            .contains("c.toml: pases: unknown key")
+    );
+    assert!(!place.path("started").exists());
+}
+
+#[test]
+fn a_report_that_cannot_be_written_gives_125_before_the_program_starts() {
+    let place = Place::new();
+    fs::create_dir(place.path("folder")).expect("folder");
+    let status = std::process::Command::new("mkfifo").arg(place.path("pipe")).status().expect("mkfifo");
+    assert!(status.success());
+    for (name, problem) in [
+        ("folder", "is a directory"),
+        ("pipe", "nobody reads"),
+        ("no/such/report.jsonl", "No such file"),
+        ("no/such/report-{pid}.jsonl", "folder cannot be written"),
+    ] {
+        let line = refused(place.run(["-o", name, "--", "touch", "started"]), 125);
+        assert!(line.contains(problem), "{line}");
+    }
+    assert!(!place.path("started").exists());
+}
+
+#[test]
+fn the_programs_streams_are_its_own() {
+    let place = Place::new();
+    let mut command = place.run(["--", "sh", "-c", "cat; printf 'out\\0'; printf err >&2; exit 5"]);
+    fs::write(place.path("in"), "in").expect("file");
+    let output = command.stdin(fs::File::open(place.path("in")).expect("file")).output().expect("runs");
+    assert_eq!(output.stdout, b"inout\0");
+    let errors = String::from_utf8(output.stderr).expect("text");
+    assert!(errors.starts_with("errhsa-replay: "), "{errors}");
+}
+
+#[test]
+fn the_program_gets_settings_as_variables_and_no_others() {
+    let place = Place::new();
+    place.write("c.toml", "kernel = \"from file\"\nlog_file = \"l.txt\"\n");
+    let mut command = place.run(["--budget", "1K", "--", "sh", "-c", "env | grep ^HSA_REPLAY_ | sort"]);
+    command.env("HSA_REPLAY_CONFIG", "c.toml").env("HSA_REPLAY_TIMEOUT", "5").env("HSA_REPLAY_CHECK", "");
+    let here = fs::canonicalize(place.path(".")).expect("folder");
+    let here = here.display();
+    let expected = format!(
+        "HSA_REPLAY_BUDGET=1K\nHSA_REPLAY_KERNEL=from file\nHSA_REPLAY_LOG_FILE={here}/l.txt\n\
+         HSA_REPLAY_OUTPUT={here}/hsa-replay-{{pid}}.jsonl\nHSA_REPLAY_PASSES=2\nHSA_REPLAY_TIMEOUT=5\n"
+    );
+    assert_eq!(answer(command), expected);
+}
+
+#[test]
+fn the_loaders_variables_keep_what_the_user_has_there() {
+    let place = Place::new();
+    let script = "echo $LD_PRELOAD; echo $LD_LIBRARY_PATH; ls $(echo $LD_LIBRARY_PATH | cut -d: -f1)";
+    let mut command = place.run(["--", "sh", "-c", script]);
+    command.env("LD_PRELOAD", "libm.so.6").env("LD_LIBRARY_PATH", "/one:/two");
+    let text = answer(command);
+    let lines: Vec<&str> = text.lines().collect();
+    let folder = lines[1].strip_suffix(":/one:/two").expect("ours is in front");
+    assert_eq!(lines[0], format!("libm.so.6:{folder}/libhsa-runtime64.so.1"));
+    assert_eq!(lines[2..], ["libhsa-runtime64.so", "libhsa-runtime64.so.1"]);
+    assert!(!Path::new(folder).exists(), "the temporary folder is gone");
+}
+
+#[test]
+fn an_installed_library_is_used_where_it_is() {
+    let place = Place::new();
+    let folder = place.path("lib");
+    fs::create_dir(&folder).expect("folder");
+    fs::copy(library(), folder.join("libhsa-runtime64.so.1")).expect("copy");
+    std::os::unix::fs::symlink("libhsa-runtime64.so.1", folder.join("libhsa-runtime64.so")).expect("link");
+    for shim in [&folder, &folder.join("libhsa-runtime64.so.1")] {
+        let mut command = place.run(["--", "sh", "-c", "echo $LD_PRELOAD $LD_LIBRARY_PATH"]);
+        command.env("HSA_REPLAY_SHIM", shim);
+        let folder = folder.display();
+        assert_eq!(answer(command), format!("{folder}/libhsa-runtime64.so.1 {folder}\n"));
+    }
+}
+
+#[test]
+fn paths_with_spaces_colons_and_bytes_that_are_not_text_work() {
+    let place = Place::new();
+    let odd = OsString::from_vec(b"a b:c;d$e'f\xff".to_vec());
+    fs::create_dir(place.path(&odd)).expect("folder");
+    let shim = place.path(&odd).join("lib r.so");
+    fs::copy(library(), &shim).expect("copy");
+    let output = place.path(&odd).join("r.jsonl");
+    let mut command = place.run(["-o".into(), output.clone().into_os_string(), "--".into(), "true".into()]);
+    command.env("HSA_REPLAY_SHIM", &shim).env("FIXTURE_PROGRAM", "true").env("FIXTURE_REPORT", COMPLETE);
+    let result = command.output().expect("runs");
+    assert!(result.status.success(), "{result:?}");
+    assert_eq!(fs::read(output).expect("report"), fs::read(COMPLETE).expect("golden"));
+}
+
+#[test]
+fn a_library_that_is_not_ours_is_refused() {
+    let place = Place::new();
+    place.write("text.so", "text");
+    let mut other = fs::read(library()).expect("library");
+    other[18..20].copy_from_slice(&183_u16.to_le_bytes());
+    place.write("arm.so", other);
+    for (shim, problem) in [
+        ("text.so", "no ELF header"),
+        ("arm.so", "another machine"),
+        ("/bin/sh", "not hsa-replay's library"),
+        (".", "holds neither"),
+        ("missing.so", "No such file"),
+    ] {
+        let mut command = place.run(["--", "true"]);
+        command.env("HSA_REPLAY_SHIM", shim);
+        let line = refused(command, 125);
+        assert!(line.contains(problem) && line.contains("HSA_REPLAY_SHIM="), "{line}");
+    }
+}
+
+#[test]
+fn the_report_is_emptied_once_and_the_end_is_told() {
+    let place = Place::new();
+    for _ in 0..2 {
+        let mut command = place.run(["-o", "r.jsonl", "--", "true"]);
+        command.env("FIXTURE_PROGRAM", "true").env("FIXTURE_REPORT", COMPLETE);
+        let output = command.output().expect("runs");
+        assert_eq!(
+            messages(&output),
+            [
+                "hsa-replay: 4 candidates: 2 replayed, 1 declined (untracked_memory 1), 1 tainted; 12 filtered out".into(),
+                format!("hsa-replay: report: {}", fs::canonicalize(place.path("r.jsonl")).expect("report").display()),
+            ]
+        );
+    }
+    assert_eq!(fs::read(place.path("r.jsonl")).expect("report"), fs::read(COMPLETE).expect("golden"));
+    assert_eq!(place.names(), ["r.jsonl"], "nothing else is left behind");
+}
+
+#[test]
+fn reports_of_a_programs_children_are_found_by_their_name() {
+    let place = Place::new();
+    place.write("hsa-replay-1.jsonl", "stale\n");
+    let mut command = place.run(["--", "sh", "-c", "true; /bin/true & wait; /bin/true; exit 0"]);
+    command.env("FIXTURE_PROGRAM", "true").env("FIXTURE_REPORT", COMPLETE);
+    let lines = messages(&command.output().expect("runs"));
+    assert!(lines[0].starts_with("hsa-replay: 8 candidates: 4 replayed, 2 declined"), "{lines:?}");
+    assert_eq!(lines.iter().filter(|line| line.contains("report: ")).count(), 2, "{lines:?}");
+}
+
+#[test]
+fn a_program_without_hsa_and_a_filter_without_match_are_said() {
+    let place = Place::new();
+    let lines = messages(&place.run(["-o", "r.jsonl", "--", "true"]).output().expect("runs"));
+    assert!(lines[0].contains("made no HSA call"), "{lines:?}");
+
+    let session = fs::read_to_string(COMPLETE).expect("golden").lines().next().expect("session").to_owned();
+    let summary = |filtered: u64| {
+        format!(
+            "{session}\n{{\"record\":\"summary\",\"pid\":4711,\"candidates\":0,\"replayed\":0,\"declined\":{{}},\
+             \"tainted\":0,\"faulted\":0,\"filtered\":{filtered}}}\n"
+        )
+    };
+    for (filtered, options, said) in [
+        (0, &["-o", "r.jsonl"][..], "launched no kernel"),
+        (
+            7,
+            &["-o", "r.jsonl", "-k", "nomatch"],
+            "no dispatch was selected: 7 dispatches left out by --kernel nomatch",
+        ),
+        (1, &["-o", "r.jsonl", "--launch-skip", "9"], "1 dispatch left out by --launch-skip 9"),
+        (2, &["-o", "r.jsonl"], "copies and fills of HIP's own"),
+    ] {
+        let report = place.write("canned", summary(filtered));
+        let mut command = place.run(options.iter().chain(&["--", "true"]));
+        command.env("FIXTURE_PROGRAM", "true").env("FIXTURE_REPORT", report);
+        let lines = messages(&command.output().expect("runs"));
+        assert!(lines[0].contains(said), "{lines:?}");
+    }
+}
+
+#[test]
+fn a_program_that_dies_in_a_kernel_is_recounted_and_the_kernel_is_named() {
+    let place = Place::new();
+    let golden = fs::read_to_string(COMPLETE).expect("golden");
+    let until_second_begin: String = golden.lines().take(4).map(|line| format!("{line}\n")).collect();
+    let canned = place.write("canned", format!("{until_second_begin}{{\"record\":\"disp"));
+    let mut command = place.run(["-o", "r.jsonl", "--", "sh", "-c", "kill -ABRT $$"]);
+    command.env("FIXTURE_PROGRAM", "sh").env("FIXTURE_REPORT", canned);
+    let output = command.output().expect("runs");
+    assert_eq!(output.status.code(), Some(134));
+    let lines = messages(&output);
+    for said in [
+        "ended by signal 6 (SIGABRT)",
+        "process 4711 ended inside stamp(unsigned long*), launch 0",
+        "1 line of",
+        "ended without a summary",
+        "1 candidate: 1 replayed",
+    ] {
+        assert!(lines.iter().any(|line| line.contains(said)), "{said}: {lines:?}");
+    }
+}
+
+#[test]
+fn a_signal_sent_to_run_reaches_the_program_and_is_answered_by_it() {
+    for (signal, code) in [("TERM", 7), ("INT", 8), ("HUP", 9), ("USR1", 10)] {
+        let place = Place::new();
+        let script = "trap 'exit 7' TERM; trap 'exit 8' INT; trap 'exit 9' HUP; trap 'exit 10' USR1; echo ready; \
+                      read line; exit 1";
+        let mut child = place
+            .run(["-o", "r.jsonl", "--", "sh", "-c", script])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("starts");
+        let mut output = BufReader::new(child.stdout.take().expect("stdout"));
+        let mut line = String::new();
+        output.read_line(&mut line).expect("ready");
+        assert_eq!(line, "ready\n");
+        let sent = std::process::Command::new("kill")
+            .args([format!("-{signal}"), child.id().to_string()])
+            .status()
+            .expect("kill");
+        assert!(sent.success());
+        assert_eq!(child.wait().expect("ends").code(), Some(code), "{signal}");
+        let mut messages = String::new();
+        child.stderr.take().expect("stderr").read_to_string(&mut messages).expect("text");
+        assert!(messages.contains("made no HSA call"), "{messages}");
+    }
+}
+
+#[test]
+fn unknown_variables_are_one_warning_each_and_do_no_harm() {
+    let place = Place::new();
+    let mut command = place.run(["-o", "r.jsonl", "--", "true"]);
+    command.env("HSA_REPLAY_PASES", "3");
+    let output = command.output().expect("runs");
+    assert!(output.status.success());
+    assert_eq!(messages(&output)[0], "hsa-replay: HSA_REPLAY_PASES is not a variable of hsa-replay: ignored");
+}
