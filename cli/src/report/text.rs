@@ -15,6 +15,9 @@ use table::{Align, Table};
 /// The widest that a kernel's name gets in a table.
 const NAME_WIDTH: usize = 48;
 
+/// The same when names are wanted in full: the list of dispatches and the details have them at any length.
+const FULL_NAME_WIDTH: usize = 200;
+
 /// Stands for a value that is not known.
 const NONE: &str = "-";
 
@@ -53,7 +56,7 @@ fn kernels(output: &mut impl Write, aggregate: &Aggregate, verbose: bool) -> io:
         ("deterministic", Align::Left),
     ]);
     for kernel in &aggregate.kernels {
-        let width = if verbose { usize::MAX } else { NAME_WIDTH };
+        let width = if verbose { FULL_NAME_WIDTH } else { NAME_WIDTH };
         let or_none = |value: Option<String>| value.unwrap_or_else(|| NONE.to_owned());
         table.row(vec![
             shorten(&kernel.name, width),

@@ -1,0 +1,109 @@
+//! `hsa-replay env`: lines that a shell executes.
+
+#[allow(dead_code, reason = "each test file uses a part of the fixture")]
+mod fixture;
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::process::Command;
+
+use fixture::{Place, library, messages, refused};
+
+/// A folder that holds the stand-in library as an installation does.
+fn install(place: &Place) -> String {
+    let folder = place.path("it's here");
+    fs::create_dir(&folder).expect("folder");
+    let folder = place.path("lib");
+    fs::create_dir(&folder).expect("folder");
+    fs::copy(library(), folder.join("libhsa-runtime64.so.1")).expect("copy");
+    std::os::unix::fs::symlink("libhsa-runtime64.so.1", folder.join("libhsa-runtime64.so")).expect("link");
+    folder.to_str().expect("text").to_owned()
+}
+
+/// Executes the lines in a strict shell and returns the variables of interest, in order of name.
+fn evaluated(lines: &[u8], before: &[(&str, &str)]) -> Vec<u8> {
+    let mut script = b"set -eu\n".to_vec();
+    script.extend_from_slice(lines);
+    script.extend_from_slice(b"\nenv -0 | LC_ALL=C sort -z | grep -zaE '^(HSA_REPLAY|LD_)'\n");
+    let output = Command::new("sh")
+        .arg("-c")
+        .arg(OsStr::from_bytes(&script))
+        .env_clear()
+        .env("PATH", "/usr/bin:/bin")
+        .envs(before.iter().copied())
+        .output()
+        .expect("sh");
+    assert!(output.status.success(), "{output:?}");
+    output.stdout
+}
+
+#[test]
+fn the_lines_survive_the_shell_with_any_bytes_in_them() {
+    let place = Place::new();
+    let folder = install(&place);
+    let kernel = "it's \"$HOME\" `x` \\ *\nnext";
+    let mut command = place.command(["env", "--shim", &folder, "-n", "5", "-k", kernel, "-o"]);
+    command.arg(OsStr::from_bytes(b"r \xff'.jsonl"));
+    let output = command.output().expect("runs");
+    assert!(output.status.success(), "{output:?}");
+    let here = fs::canonicalize(place.path(".")).expect("folder");
+    let mut expected = Vec::new();
+    for (name, value) in [
+        ("HSA_REPLAY_KERNEL", kernel.as_bytes()),
+        ("HSA_REPLAY_OUTPUT", &[here.as_os_str().as_bytes(), b"/r \xff'.jsonl"].concat()),
+        ("HSA_REPLAY_PASSES", b"5"),
+        ("LD_LIBRARY_PATH", folder.as_bytes()),
+        ("LD_PRELOAD", format!("{folder}/libhsa-runtime64.so.1").as_bytes()),
+    ] {
+        expected.extend_from_slice(&[name.as_bytes(), b"=", value, b"\0"].concat());
+    }
+    let found = evaluated(&output.stdout, &[]);
+    assert_eq!(String::from_utf8_lossy(&found), String::from_utf8_lossy(&expected));
+}
+
+#[test]
+fn the_loaders_variables_are_extended_when_the_lines_are_executed() {
+    let place = Place::new();
+    let folder = install(&place);
+    let output = place.command(["env", "--shim", &folder]).output().expect("runs");
+    let found = evaluated(&output.stdout, &[("LD_LIBRARY_PATH", "/user"), ("LD_PRELOAD", "libm.so.6")]);
+    let found = String::from_utf8(found).expect("text");
+    assert!(found.contains(&format!("LD_LIBRARY_PATH={folder}:/user\0")), "{found}");
+    assert!(found.contains(&format!("LD_PRELOAD=libm.so.6:{folder}/libhsa-runtime64.so.1\0")), "{found}");
+    assert!(found.contains("HSA_REPLAY_PASSES=2\0"), "the lines arm the library: {found}");
+}
+
+#[test]
+fn values_of_a_config_file_are_in_the_lines() {
+    let place = Place::new();
+    let folder = install(&place);
+    place.write("c.toml", "passes = 9\n");
+    let mut command = place.command(["env", "--shim", &folder]);
+    command.env("HSA_REPLAY_CONFIG", "c.toml");
+    let output = command.output().expect("runs");
+    let found = evaluated(&output.stdout, &[("HSA_REPLAY_CONFIG", "c.toml")]);
+    let found = String::from_utf8(found).expect("text");
+    assert!(found.contains("HSA_REPLAY_PASSES=9\0") && !found.contains("HSA_REPLAY_CONFIG"), "{found}");
+}
+
+#[test]
+fn a_build_tree_is_attached_by_preload_and_its_limit_is_said() {
+    let place = Place::new();
+    let output =
+        place.command([OsStr::new("env"), "--shim".as_ref(), library().as_os_str()]).output().expect("runs");
+    assert!(messages(&output)[0].contains("is a build tree"), "{output:?}");
+    let lines = String::from_utf8(output.stdout).expect("text");
+    assert!(lines.contains("LD_PRELOAD") && !lines.contains("LD_LIBRARY_PATH"), "{lines}");
+}
+
+#[test]
+fn what_the_loader_cannot_take_and_bad_settings_are_refused_in_one_line() {
+    let place = Place::new();
+    let shim = place.path("a b.so");
+    fs::copy(library(), &shim).expect("copy");
+    let line = refused(place.command([OsStr::new("env"), "--shim".as_ref(), shim.as_os_str()]), 1);
+    assert!(line.contains("cannot preload"), "{line}");
+    assert!(refused(place.command(["env", "--passes", "0"]), 2).contains("--passes 0"));
+    assert!(refused(place.command(["env", "stray"]), 2).contains("'stray'"));
+}

@@ -1,0 +1,194 @@
+//! `hsa-replay report`: its formats, and files in every state.
+
+#[allow(dead_code, reason = "each test file uses a part of the fixture")]
+mod fixture;
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use fixture::{COMPLETE, Place, answer, messages, refused};
+use serde_json::Value;
+
+/// Compares with a golden file; `UPDATE_GOLDEN=1` rewrites it.
+#[track_caller]
+fn golden(name: &str, text: &str) {
+    let path = format!("{}/tests/data/{name}", env!("CARGO_MANIFEST_DIR"));
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        fs::write(&path, text).expect("golden file");
+    }
+    assert_eq!(text, fs::read_to_string(&path).expect("golden file"));
+}
+
+fn lines() -> Vec<String> {
+    fs::read_to_string(COMPLETE).expect("golden").lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn text_is_what_the_golden_files_show() {
+    let place = Place::new();
+    golden("complete.txt", &answer(place.command(["report", COMPLETE])));
+    golden("complete-verbose.txt", &answer(place.command(["report", "-v", COMPLETE])));
+}
+
+#[test]
+fn csv_has_a_line_for_each_dispatch() {
+    let place = Place::new();
+    golden("complete.csv", &answer(place.command(["report", "--format", "csv", COMPLETE])));
+}
+
+#[test]
+fn json_is_one_object_with_processes_kernels_and_problems() {
+    let place = Place::new();
+    let text = answer(place.command(["report", "--format", "json", COMPLETE]));
+    let value: Value = serde_json::from_str(&text).expect("JSON");
+    let process = &value["processes"][0];
+    assert_eq!((process["pid"].as_u64(), process["end"].as_str()), (Some(4711), Some("orderly")));
+    assert_eq!(process["summary"]["filtered"], 12);
+    let kernel = &value["kernels"][1];
+    assert_eq!(kernel["kernel"], "stamp(unsigned long*)");
+    assert_eq!(kernel["time_ns"]["median"], 8050);
+    assert_eq!(kernel["deterministic"], false);
+    assert_eq!(value["kernels"][2]["reasons"]["untracked_memory"], 1);
+    assert_eq!(value["problem_count"], 0);
+}
+
+#[test]
+fn a_report_without_end_is_recounted_and_the_kernel_it_died_in_is_named() {
+    let place = Place::new();
+    // Session, one whole dispatch, the begin of a second, and a record cut in the middle.
+    let cut = lines()[..5].join("\n");
+    place.write("cut.jsonl", &cut[..cut.len() - 100]);
+    let text = answer(place.command(["report", "cut.jsonl"]));
+    for said in [
+        "1 candidate: 1 replayed",
+        "ended inside stamp(unsigned long*), launch 0 (#1 has no record)",
+        "abnormal end: there is no summary",
+        "1 line cannot be read:\n  cut.jsonl: line 5: the last line is cut off",
+    ] {
+        assert!(text.contains(said), "{said}\n{text}");
+    }
+}
+
+#[test]
+fn records_that_could_not_be_written_are_missed() {
+    let place = Place::new();
+    let mut kept = lines();
+    kept.remove(4);
+    kept.remove(3);
+    place.write("lossy.jsonl", kept.join("\n"));
+    let text = answer(place.command(["report", "lossy.jsonl"]));
+    assert!(text.contains("1 record missing: not all could be written"), "{text}");
+}
+
+#[test]
+fn files_are_read_together_and_each_process_stands_for_itself() {
+    let place = Place::new();
+    let other = lines().join("\n").replace("4711", "4712");
+    place.write("other.jsonl", &other);
+    place.write("merged.jsonl", format!("{}\n{other}\n", lines().join("\n")));
+    let both = answer(place.command(["report", COMPLETE, "other.jsonl"]));
+    let merged = answer(place.command(["report", "merged.jsonl"]));
+    assert_eq!(both, merged);
+    assert!(both.contains("process 4711") && both.contains("process 4712"), "{both}");
+}
+
+#[test]
+fn a_process_that_became_another_program_is_not_called_abnormal() {
+    let place = Place::new();
+    let twice = [&lines()[..3], &lines()[..]].concat().join("\n");
+    place.write("exec.jsonl", twice);
+    let text = answer(place.command(["report", "exec.jsonl"]));
+    assert!(text.contains("became another program (exec)") && !text.contains("abnormal"), "{text}");
+}
+
+#[test]
+fn damage_is_said_and_the_rest_is_shown() {
+    let place = Place::new();
+    let mut damaged = lines();
+    damaged.insert(2, "not a record".to_owned());
+    damaged.insert(5, "{\"record\":\"later\",\"pid\":1}".to_owned());
+    place.write("damaged.jsonl", damaged.join("\n"));
+    let text = answer(place.command(["report", "damaged.jsonl"]));
+    assert!(text.contains("4 candidates: 2 replayed"), "{text}");
+    assert!(text.contains("2 lines cannot be read:\n  damaged.jsonl: line 3: "), "{text}");
+    let output = place.command(["report", "--format", "csv", "damaged.jsonl"]).output().expect("runs");
+    assert_eq!(messages(&output).len(), 2, "problems do not go between the values");
+    assert_eq!(output.stdout.split(|&byte| byte == b'\n').count(), 6);
+}
+
+#[test]
+fn what_is_no_report_is_refused_in_one_line() {
+    let place = Place::new();
+    place.write("text", "hello\nworld\n");
+    assert!(refused(place.command(["report", "missing.jsonl"]), 1).contains("missing.jsonl: No such file"));
+    assert!(refused(place.command(["report", "."]), 1).contains("is a directory"));
+    let output = place.command(["report", "text"]).output().expect("runs");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(messages(&output)[0].contains("not a report of hsa-replay"), "{output:?}");
+    assert!(refused(place.command(["report", "--format", "xml", COMPLETE]), 2).contains("xml"));
+    assert!(refused(place.command(["report"]), 2).contains("<FILE>"));
+}
+
+#[test]
+fn an_empty_report_is_explained() {
+    let place = Place::new();
+    place.write("empty.jsonl", "");
+    assert!(answer(place.command(["report", "empty.jsonl"])).contains("holds no record"));
+}
+
+#[test]
+fn standard_input_is_read_as_a_dash() {
+    let place = Place::new();
+    let mut command = place.command(["report", "-"]);
+    command.stdin(fs::File::open(COMPLETE).expect("golden"));
+    assert_eq!(answer(command), answer(place.command(["report", COMPLETE])));
+}
+
+#[test]
+fn a_reader_that_leaves_early_is_no_error() {
+    let place = Place::new();
+    let many: String =
+        (0..2000).map(|id| lines()[2].replace("\"id\":0", &format!("\"id\":{id}")) + "\n").collect();
+    place.write("many.jsonl", many);
+    let mut child = place
+        .command(["report", "-v", "many.jsonl"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("starts");
+    let mut first = String::new();
+    BufReader::new(child.stdout.take().expect("stdout")).read_line(&mut first).expect("line");
+    let output = child.wait_with_output().expect("ends");
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+}
+
+#[test]
+fn an_answer_that_cannot_be_written_is_an_error() {
+    let place = Place::new();
+    let mut command = place.command(["report", COMPLETE]);
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("device");
+    let output = command.stdout(full).output().expect("runs");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(messages(&output)[0].contains("No space left"), "{output:?}");
+}
+
+#[test]
+fn a_kernel_name_of_100_kb_does_not_widen_the_table() {
+    let place = Place::new();
+    let long = "k".repeat(100_000);
+    place.write("long.jsonl", lines().join("\n").replace("stamp(unsigned long*)", &long));
+    let text = answer(place.command(["report", "long.jsonl"]));
+    assert!(text.lines().all(|line| line.len() < 300));
+    assert!(answer(place.command(["report", "-v", "long.jsonl"])).contains(&long));
+}
+
+#[test]
+fn control_characters_in_names_do_not_reach_the_terminal() {
+    let place = Place::new();
+    place.write("odd.jsonl", lines().join("\n").replace("stamp(unsigned long*)", "\\u001b[2Jstamp"));
+    for arguments in [&["report", "odd.jsonl"][..], &["report", "-v", "odd.jsonl"]] {
+        let text = answer(place.command(arguments));
+        assert!(text.contains("\\u{1b}[2Jstamp") && !text.contains('\u{1b}'), "{text}");
+    }
+}
