@@ -4,7 +4,8 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
 use crate::memory::{Kind, Request, Rights, View};
-use crate::{Config, Machine, Signal};
+use crate::queues::Doorbells;
+use crate::{Config, Machine, Queue, QueueKind, QueueSpec, Signal};
 
 /// Where the test memory lies.
 pub(crate) const BASE: u64 = 0x7100_0000_0000;
@@ -48,6 +49,47 @@ impl Bench {
         view.store(at, 1u64).expect("mapped");
         view.store(at + 8, value.cast_unsigned()).expect("mapped");
         Signal(at)
+    }
+}
+
+/// Bytes of the structure that precedes a test queue's ring (`amd_queue_t`).
+const AMD_QUEUE: u64 = 256;
+
+/// A queue without a worker: tests step its processor themselves.
+#[derive(Debug)]
+pub(crate) struct TestQueue {
+    pub(crate) queue: Queue,
+    /// Device address of its `amd_queue_t`.
+    pub(crate) amd: u64,
+    /// Device address of its context save area.
+    pub(crate) save_area: u64,
+}
+
+impl Bench {
+    /// A queue with a ring of `ring_bytes` bytes.
+    pub(crate) fn queue(&self, kind: QueueKind, ring_bytes: u64) -> TestQueue {
+        let amd = self.take(AMD_QUEUE);
+        let save_area = self.take(64);
+        let spec = QueueSpec {
+            agent: 0,
+            kind,
+            ring: self.take(ring_bytes),
+            ring_bytes,
+            write_pointer: amd + 56,
+            read_pointer: amd + 128,
+            save_area,
+            percentage: 100,
+            priority: 7,
+        };
+        let view = self.view();
+        for slot in (0..ring_bytes).step_by(64) {
+            view.store(spec.ring + slot, 1u16).expect("mapped");
+        }
+        let inactive = self.signal(0);
+        view.store(amd + 192, inactive.0).expect("mapped");
+        drop(view);
+        let queue = Queue::new(&self.machine, spec, &Doorbells::new(1)).expect("sound");
+        TestQueue { queue, amd, save_area }
     }
 }
 

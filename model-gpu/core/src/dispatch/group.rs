@@ -116,3 +116,94 @@ pub(super) fn user_registers(
     words.truncate(usize::from(descriptor.user_sgprs));
     Ok(words)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queues::{AmdQueue, Dispatch};
+    use crate::testing::Bench;
+    use crate::{QueueKind, Signal};
+
+    fn launch(bench: &Bench, kernarg: u64) -> Launch {
+        let queue = bench.queue(QueueKind::Aql, 4096);
+        let packet = Dispatch {
+            dimensions: 3,
+            workgroup: [8, 8, 2],
+            grid: [16, 16, 2],
+            private_bytes: 48,
+            group_bytes: 1000,
+            kernel_object: 0x7100_0000_4000,
+            kernarg,
+            completion_signal: Signal(0),
+        };
+        Launch {
+            agent: 0,
+            packet,
+            packet_address: 0x1234_5678_9abc,
+            queue: AmdQueue::of(&queue.queue),
+            dispatch_id: 0x1_0000_0002,
+            scratch: Some(Scratch { base: 0x5000, wave_bytes: 4096, waves: 8 }),
+        }
+    }
+
+    /// A descriptor that asks for everything there is on this target.
+    fn everything(user_sgprs: u32, preload: u32) -> Descriptor {
+        let mut bytes = [0; super::super::descriptor::BYTES];
+        bytes[16..24].copy_from_slice(&0x400i64.to_le_bytes());
+        bytes[44..48].copy_from_slice(&7u32.to_le_bytes());
+        bytes[48..52].copy_from_slice(&(9u32 | 0xf0 << 12 | 1 << 21 | 1 << 23).to_le_bytes());
+        bytes[52..56].copy_from_slice(&(1 | user_sgprs << 1 | 0xf << 7 | 2 << 11).to_le_bytes());
+        bytes[56..60].copy_from_slice(&(0x5e | preload << 16).to_le_bytes());
+        Descriptor::parse(&bytes).expect("sound")
+    }
+
+    #[test]
+    fn registers_start_as_the_abi_promises() {
+        let bench = Bench::new();
+        let kernarg = bench.take(64);
+        for i in 0..4 {
+            bench.view().store(kernarg + 4 * i, 0x100 + u32::try_from(i).expect("small")).expect("mapped");
+        }
+        let launch = launch(&bench, kernarg);
+        let descriptor = everything(12, 3 | 1 << 7);
+        let user = user_registers(&bench.view(), &launch, &descriptor).expect("mapped");
+        let place = Place { id: [1, 2, 3], size: [8, 8, 2] };
+        let group = make(&launch, &descriptor, place, 4, &user, &mut Vec::new());
+        assert_eq!(group.lds().size(), 1024);
+        assert_eq!(group.waves().len(), 2);
+        let wave = &group.waves()[1];
+        assert_eq!(wave.sgpr64(0), launch.packet_address);
+        assert_eq!(wave.sgpr64(2), launch.queue.address());
+        assert_eq!(wave.sgpr64(4), kernarg);
+        assert_eq!(wave.sgpr64(6), 0x1_0000_0002);
+        assert_eq!(wave.sgpr(8), 48);
+        assert_eq!([9, 10, 11].map(|n| wave.sgpr(n)), [0x101, 0x102, 0x103]);
+        assert_eq!([12, 13, 14].map(|n| wave.sgpr(n)), [1, 2, 3]);
+        assert_eq!(wave.sgpr(15), 1 << 6 | 2);
+        assert_eq!(group.waves()[0].sgpr(15), 1 << 31 | 2);
+        assert_eq!(wave.sgpr64(102), 0x5000 + 5 * 4096, "scratch of the wave's slot");
+        assert_eq!(wave.pc(), 0x7100_0000_4000 + 0x400 + 256);
+        assert_eq!(wave.exec(), u64::MAX);
+        assert_eq!(wave.mode(), 0x3f0);
+        assert_eq!(wave.vgpr(0)[9], 1 | 1 << 10 | 1 << 20);
+    }
+
+    #[test]
+    fn a_partial_group_has_fewer_waves_and_lanes() {
+        let bench = Bench::new();
+        let launch = launch(&bench, 0);
+        let descriptor = everything(9, 0);
+        let user = user_registers(&bench.view(), &launch, &descriptor).expect("nothing is read");
+        let group =
+            make(&launch, &descriptor, Place { id: [0; 3], size: [5, 3, 1] }, 0, &user, &mut Vec::new());
+        assert_eq!(group.waves().len(), 1);
+        assert_eq!(group.waves()[0].exec(), 0x7fff);
+    }
+
+    #[test]
+    fn preloaded_arguments_out_of_reach_are_a_fault() {
+        let bench = Bench::new();
+        let launch = launch(&bench, 0x1000);
+        assert!(user_registers(&bench.view(), &launch, &everything(12, 3)).is_err());
+    }
+}

@@ -8,6 +8,8 @@ mod barrier;
 mod packet;
 mod pm4;
 mod scratch;
+#[cfg(test)]
+mod tests;
 
 use core::sync::atomic::{Ordering, fence};
 

@@ -4,6 +4,8 @@
 
 mod copy;
 mod packet;
+#[cfg(test)]
+mod tests;
 
 use core::sync::atomic::{Ordering, fence};
 
