@@ -12,6 +12,8 @@ pub mod code;
 pub mod compare;
 mod copy;
 mod engine;
+#[cfg(test)]
+mod fake;
 mod gate;
 pub mod handles;
 mod inventory;
@@ -26,6 +28,8 @@ mod shared_memory;
 mod signals;
 mod store;
 mod sync;
+#[cfg(test)]
+mod tests;
 mod window;
 mod worker;
 

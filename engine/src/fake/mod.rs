@@ -1,0 +1,205 @@
+//! A runtime and an agent made of host threads, for tests of the engine.
+//!
+//! The agent is honest where the engine could cheat: device memory has addresses that the host cannot touch, packets are
+//! taken from the ring memory as the hardware does, copies run on a thread of their own, and every misuse (a slot published
+//! before it was written, a copy outside of live memory, a signal used after its end) is kept as a violation, which fails
+//! the test. It can be told to fail or to hold the n-th operation of a kind.
+#![allow(unsafe_code, reason = "plays the hardware, which reads and writes raw memory")]
+#![allow(clippy::cast_possible_truncation, clippy::unwrap_used, reason = "test code on a 64-bit host")]
+
+mod copies;
+mod memory;
+mod queue;
+mod runtime;
+
+pub(crate) use memory::{Machine, argument};
+use queue::KERNEL_ARGUMENTS;
+pub(crate) use queue::RealQueue;
+pub(crate) use runtime::{GPU, KERNARG_POOL, VRAM_POOL};
+
+use crate::handles::{Executable, Signal};
+use crate::runtime::LoadedCodeObject;
+use parking_lot::{Condvar, Mutex};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// A kind of operation that can be made to fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Operation {
+    CopyToHost,
+    CopyToDevice,
+    AllocateHost,
+    CreateSignal,
+    LoadedCodeObjects,
+}
+
+/// What happens to an operation instead of its success.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// The call fails.
+    Refuse,
+    /// The call succeeds and the completion signal says later that it failed (copies only).
+    FailLate,
+    /// It does not end before [`Fake::release`].
+    Hold,
+}
+
+/// Something that happened on the agent, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// A kernel ran.
+    Dispatch { queue: u64, kernel: u64, header: u16 },
+    /// A barrier completed.
+    Barrier { queue: u64 },
+    /// A copy ended.
+    Copied { operation: Operation, device: u64, bytes: u64 },
+}
+
+type Kernel = Arc<dyn Fn(&mut Machine, &[u64; 8]) + Send + Sync>;
+
+#[derive(Default)]
+pub(super) struct State {
+    pub(super) machine: Machine,
+    pub(super) kernels: HashMap<u64, Kernel>,
+    /// Kernels that do not end before they are released.
+    pub(super) held: HashSet<u64>,
+    pub(super) executables: HashMap<Executable, Vec<LoadedCodeObject>>,
+    pub(super) events: Vec<Event>,
+    pub(super) violations: Vec<String>,
+    pub(super) copies: copies::Copies,
+    faults: Vec<(Operation, u64, Fault)>,
+    counts: HashMap<Operation, u64>,
+    pub(super) signals: HashSet<u64>,
+    pub(super) stop: bool,
+    /// Ticks of the agent's clock.
+    pub(super) clock: u64,
+}
+
+/// The runtime and its agent.
+pub(crate) struct Fake {
+    pub(super) state: Mutex<State>,
+    pub(super) changed: Condvar,
+}
+
+impl Fake {
+    pub(crate) fn new() -> Arc<Self> {
+        let fake = Arc::new(Self {
+            state: Mutex::new(State { clock: 1000, ..State::default() }),
+            changed: Condvar::new(),
+        });
+        copies::start(&fake);
+        fake
+    }
+
+    /// Sets what a kernel object does: memory and the packet's eight words.
+    pub(crate) fn kernel(&self, object: u64, body: impl Fn(&mut Machine, &[u64; 8]) + Send + Sync + 'static) {
+        self.state.lock().kernels.insert(object, Arc::new(body));
+    }
+
+    /// Makes code objects known to the loader.
+    pub(crate) fn load(&self, executable: Executable, loaded: LoadedCodeObject) {
+        self.state.lock().executables.entry(executable).or_default().push(loaded);
+    }
+
+    pub(crate) fn store_word(&self, address: u64, new: u64) {
+        word(address).store(new, Ordering::SeqCst);
+    }
+
+    pub(crate) fn load_word(&self, address: u64) -> u64 {
+        word(address).load(Ordering::SeqCst)
+    }
+
+    /// From now on a kernel does not end before it is released.
+    pub(crate) fn hold_kernel(&self, object: u64) {
+        self.state.lock().held.insert(object);
+    }
+
+    /// Lets everything go on that is held.
+    pub(crate) fn release(&self) {
+        let mut state = self.state.lock();
+        state.held.clear();
+        state.copies.release();
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// Makes the n-th operation of a kind from now on (from 0) fail.
+    pub(crate) fn fault(&self, operation: Operation, nth: u64, fault: Fault) {
+        let mut state = self.state.lock();
+        let done = state.counts.get(&operation).copied().unwrap_or(0);
+        state.faults.push((operation, done + nth, fault));
+    }
+
+    pub(crate) fn events(&self) -> Vec<Event> {
+        self.state.lock().events.clone()
+    }
+
+    pub(crate) fn clear_events(&self) {
+        self.state.lock().events.clear();
+    }
+
+    /// Live signals.
+    pub(crate) fn signals(&self) -> usize {
+        self.state.lock().signals.len()
+    }
+
+    /// Works on device memory.
+    pub(crate) fn machine<R>(&self, work: impl FnOnce(&mut Machine) -> R) -> R {
+        work(&mut self.state.lock().machine)
+    }
+
+    /// Waits until a condition of the state holds; a test that waits for ever fails.
+    pub(crate) fn wait_for(&self, what: &str, mut holds: impl FnMut(&mut State) -> bool) {
+        let give_up = Instant::now() + Duration::from_secs(30);
+        let mut state = self.state.lock();
+        while !holds(&mut state) {
+            assert!(Instant::now() < give_up, "waited too long for {what}; events: {:?}", state.events);
+            self.changed.wait_for(&mut state, Duration::from_millis(1));
+        }
+    }
+
+    /// Waits until a kernel is on the hardware and held there.
+    pub(crate) fn wait_for_held(&self, object: u64) {
+        self.wait_for("a held kernel", |state| state.machine.running.contains(&object));
+    }
+
+    /// Waits until a signal is below one.
+    pub(crate) fn wait_for_signal(&self, signal: Signal) {
+        self.wait_for("a signal", |_| value(signal).load(Ordering::SeqCst) < 1);
+    }
+
+    /// Counts an operation and gives its fault.
+    pub(super) fn operate(state: &mut State, operation: Operation) -> Option<Fault> {
+        let count = state.counts.entry(operation).or_default();
+        let now = *count;
+        *count += 1;
+        let at = state.faults.iter().position(|(kind, nth, _)| (*kind, *nth) == (operation, now))?;
+        Some(state.faults.swap_remove(at).2)
+    }
+
+    /// Fails the test for every misuse seen.
+    pub(crate) fn check(&self) {
+        let state = self.state.lock();
+        assert!(state.violations.is_empty(), "violations: {:#?}", state.violations);
+    }
+
+    /// Ends the threads.
+    pub(crate) fn stop(&self) {
+        self.state.lock().stop = true;
+        self.release();
+    }
+}
+
+/// The value word of a signal.
+pub(super) fn value<'a>(signal: Signal) -> &'a AtomicI64 {
+    // SAFETY: signals of the fake are amd_signal_t blocks that are never freed; the value is at offset 8.
+    unsafe { AtomicI64::from_ptr(std::ptr::with_exposed_provenance_mut(signal.0 as usize + 8)) }
+}
+
+/// Any aligned word of memory that is mapped in the host.
+pub(super) fn word<'a>(address: u64) -> &'a AtomicU64 {
+    // SAFETY: callers name blocks of the fake, which are never freed, at multiples of eight.
+    unsafe { AtomicU64::from_ptr(std::ptr::with_exposed_provenance_mut(address as usize)) }
+}

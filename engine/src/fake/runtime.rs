@@ -1,0 +1,192 @@
+//! The runtime's calls.
+
+use super::{Fake, Fault, Operation, RealQueue, copies, value};
+use crate::handles::{Agent, Executable, HardwareQueue, Pool, Signal};
+use crate::runtime::{
+    AgentFacts, Copy, LoadedCodeObject, PointerFacts, PoolFacts, Runtime, RuntimeError, RuntimeResult,
+};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+pub(crate) const GPU: Agent = Agent(0x6000);
+const HOST: Agent = Agent(0x6001);
+pub(crate) const VRAM_POOL: Pool = Pool(0x100);
+const HOST_POOL: Pool = Pool(0x101);
+pub(crate) const KERNARG_POOL: Pool = Pool(0x102);
+
+impl Fake {
+    /// A signal, which lives as long as the test process.
+    pub(crate) fn new_signal(&self, initial: i64) -> Signal {
+        let mut state = self.state.lock();
+        let block = state.machine.allocate_host(64);
+        state.signals.insert(block);
+        // Kind 1 is AMD_SIGNAL_KIND_USER.
+        super::word(block).store(1, Ordering::SeqCst);
+        value(Signal(block)).store(initial, Ordering::SeqCst);
+        Signal(block)
+    }
+
+    fn refused(&self, operation: Operation, call: &'static str) -> RuntimeResult<()> {
+        match Self::operate(&mut self.state.lock(), operation) {
+            Some(Fault::Refuse) => Err(RuntimeError { call, status: 0x1008 }),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_signal(&self, signal: Signal) {
+        let mut state = self.state.lock();
+        if !state.signals.contains(&signal.0) {
+            state.violations.push(format!("use of a signal that is not live: {signal:x?}"));
+        }
+    }
+}
+
+impl Runtime for Fake {
+    fn end_process(&self, code: i32) {
+        self.state.lock().violations.push(format!("the process was ended with code {code}"));
+    }
+
+    fn agents(&self) -> RuntimeResult<Vec<AgentFacts>> {
+        let facts = |agent, gpu, name: &str, node| AgentFacts {
+            agent,
+            gpu,
+            name: name.to_owned(),
+            node,
+            uuid: String::new(),
+        };
+        Ok(vec![facts(HOST, false, "host", 0), facts(GPU, true, "gfx942", 1)])
+    }
+
+    fn pools(&self) -> RuntimeResult<Vec<PoolFacts>> {
+        let facts = |pool, agent, global_flags| PoolFacts { pool, agent, global_flags, global: true };
+        Ok(vec![facts(VRAM_POOL, GPU, 4), facts(HOST_POOL, HOST, 2), facts(KERNARG_POOL, HOST, 3)])
+    }
+
+    fn identity(&self) -> (String, String) {
+        ("fake".to_owned(), String::new())
+    }
+
+    fn allocate_host(&self, bytes: u64) -> RuntimeResult<u64> {
+        self.refused(Operation::AllocateHost, "hsa_amd_memory_pool_allocate")?;
+        Ok(self.state.lock().machine.allocate_host(bytes))
+    }
+
+    fn free_host(&self, address: u64) -> RuntimeResult<()> {
+        let mut state = self.state.lock();
+        if state.machine.host.remove(&address).is_none() {
+            state.violations.push(format!("free of host memory that is not allocated: {address:#x}"));
+        }
+        Ok(())
+    }
+
+    fn create_signal(&self, initial: i64) -> RuntimeResult<Signal> {
+        self.refused(Operation::CreateSignal, "hsa_signal_create")?;
+        Ok(self.new_signal(initial))
+    }
+
+    fn create_doorbell(&self) -> RuntimeResult<Signal> {
+        self.create_signal(0)
+    }
+
+    fn destroy_signal(&self, signal: Signal) -> RuntimeResult<()> {
+        self.check_signal(signal);
+        self.state.lock().signals.remove(&signal.0);
+        Ok(())
+    }
+
+    fn load_signal(&self, signal: Signal) -> i64 {
+        value(signal).load(Ordering::SeqCst)
+    }
+
+    fn store_signal(&self, signal: Signal, new: i64) {
+        self.check_signal(signal);
+        let state = self.state.lock();
+        value(signal).store(new, Ordering::SeqCst);
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    fn subtract_signal(&self, signal: Signal, amount: i64) {
+        self.check_signal(signal);
+        let state = self.state.lock();
+        value(signal).fetch_sub(amount, Ordering::SeqCst);
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    fn wait_signal_below(&self, signal: Signal, bound: i64, timeout: Duration) -> i64 {
+        self.check_signal(signal);
+        let deadline = Instant::now() + timeout;
+        let mut state = self.state.lock();
+        loop {
+            let now = value(signal).load(Ordering::SeqCst);
+            if now < bound || Instant::now() >= deadline {
+                return now;
+            }
+            self.changed.wait_until(&mut state, deadline);
+        }
+    }
+
+    fn queue_read_index(&self, queue: HardwareQueue) -> u64 {
+        RealQueue::read_index(queue.0).load(Ordering::SeqCst)
+    }
+
+    fn queue_write_index(&self, queue: HardwareQueue) -> u64 {
+        RealQueue::write_index(queue.0).load(Ordering::SeqCst)
+    }
+
+    fn store_queue_write_index(&self, queue: HardwareQueue, new: u64) {
+        RealQueue::write_index(queue.0).store(new, Ordering::SeqCst);
+    }
+
+    fn enable_profiling(&self, _: HardwareQueue) -> RuntimeResult<()> {
+        Ok(())
+    }
+
+    fn inactivate_queue(&self, _: HardwareQueue) -> RuntimeResult<()> {
+        Ok(())
+    }
+
+    fn destroy_queue(&self, queue: HardwareQueue) -> RuntimeResult<()> {
+        self.free_host(queue.0)?;
+        self.changed.notify_all();
+        Ok(())
+    }
+
+    fn pointer_facts(&self, address: u64) -> RuntimeResult<PointerFacts> {
+        let state = self.state.lock();
+        let unknown =
+            PointerFacts { kind: 0, base: 0, host_base: 0, size: 0, owner: Agent(0), global_flags: 0 };
+        Ok(state.machine.allocation(address).map_or(unknown, |(base, size)| PointerFacts {
+            kind: 1,
+            base,
+            size,
+            owner: GPU,
+            global_flags: 4,
+            ..unknown
+        }))
+    }
+
+    fn submit_copy(&self, copy: &Copy, completion: Signal) -> RuntimeResult<()> {
+        self.check_signal(completion);
+        let mut state = self.state.lock();
+        let operation = copies::operation(&state, copy);
+        let fault = Self::operate(&mut state, operation);
+        if fault == Some(Fault::Refuse) {
+            return Err(RuntimeError { call: "hsa_amd_memory_async_copy", status: 0x1000 });
+        }
+        state.copies.push(*copy, completion, fault);
+        drop(state);
+        self.changed.notify_all();
+        Ok(())
+    }
+
+    fn ticks_to_ns(&self, _: Agent, start: u64, end: u64) -> Option<u64> {
+        Some((end - start) * 10)
+    }
+
+    fn loaded_code_objects(&self, executable: Executable) -> RuntimeResult<Vec<LoadedCodeObject>> {
+        self.refused(Operation::LoadedCodeObjects, "hsa_ven_amd_loader_query_executables")?;
+        Ok(self.state.lock().executables.get(&executable).cloned().unwrap_or_default())
+    }
+}

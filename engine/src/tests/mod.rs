@@ -1,0 +1,8 @@
+//! The engine on the simulated runtime: what an application and a reader of the report see.
+
+mod concurrency;
+mod failures;
+mod forwarding;
+mod life;
+mod passes;
+mod rig;

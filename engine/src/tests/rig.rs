@@ -1,0 +1,242 @@
+//! An application on the engine on the simulated runtime.
+
+use crate::fake::{Fake, GPU, KERNARG_POOL, RealQueue, VRAM_POOL, argument};
+use crate::handles::{Executable, Signal};
+use crate::runtime::{LoadedCodeObject, Runtime};
+use crate::shared_memory::signal_value;
+use crate::{Allocation, Engine, Source};
+use hsa_replay_contract::report::{Reader, Writer};
+use hsa_replay_contract::{Dispatch, Record, Settings, Summary};
+use std::ffi::OsString;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Two kernels and five variables, made by the real compiler.
+const IMAGE: &[u8] = include_bytes!("../../../code-object/tests/data/variables-v5.co");
+/// Where its writable segment begins, and its size.
+const SEGMENT: (u64, u64) = (0x42e8, 0x114);
+const IMAGE_BYTES: u64 = 0x5000;
+
+/// `count(int* out, Pair pair)`; here: adds one to `*out` and to the variable `counter`.
+pub(super) const COUNT: &str = "_Z5countPi4Pair";
+/// `scale(float* data, const float* input, float by, int n)`; tests give it a meaning of their own.
+pub(super) const SCALE: &str = "_Z5scaleIfEvPT_PKS0_S0_i";
+
+/// The application's world.
+pub(super) struct Rig {
+    pub(super) fake: Arc<Fake>,
+    pub(super) engine: Engine,
+    folder: tempfile::TempDir,
+    queues: AtomicU64,
+    /// Device address of the variable `counter`.
+    pub(super) counter: u64,
+    load_base: u64,
+}
+
+/// A queue as the application uses it.
+pub(super) struct AppQueue<'a> {
+    rig: &'a Rig,
+    pub(super) object: u64,
+    doorbell: Signal,
+    ring: u64,
+    slots: u64,
+    pub(super) real: RealQueue,
+}
+
+impl Rig {
+    /// Three passes, everything selected.
+    pub(super) fn new() -> Self {
+        Self::with(&[])
+    }
+
+    /// With more options, by their variables without the prefix.
+    pub(super) fn with(options: &[(&str, &str)]) -> Self {
+        let fake = Fake::new();
+        let folder = tempfile::tempdir().expect("a folder");
+        let base = [("PASSES", "3"), ("TIMEOUT", "30"), ("BUDGET", "1G")];
+        let variables = base
+            .iter()
+            .chain(options)
+            .map(|(name, value)| (OsString::from(format!("HSA_REPLAY_{name}")), OsString::from(value)));
+        let variables: std::collections::BTreeMap<_, _> = variables.collect();
+        let settings = Settings::from_environment(variables, |_| Ok(Vec::new())).expect("good settings");
+        let report = Writer::open(&folder.path().join("report.jsonl"), std::process::id()).expect("a report");
+        let runtime: Arc<dyn Runtime> = Arc::<Fake>::clone(&fake);
+        let engine = Engine::start(runtime, settings, report).expect("starts");
+        let load_base = fake.machine(|machine| machine.allocate(IMAGE_BYTES));
+        let counter = load_base + SEGMENT.0;
+        let rig = Self { fake, engine, folder, queues: AtomicU64::new(0), counter, load_base };
+        rig.load(Executable(1), load_base);
+        rig.fake.kernel(rig.kernel(COUNT), move |machine, words| {
+            machine.add_u32(argument(words, 0), 1);
+            machine.add_u32(counter, 1);
+        });
+        rig
+    }
+
+    /// Loads the image once more.
+    pub(super) fn load(&self, executable: Executable, load_base: u64) {
+        let loaded = LoadedCodeObject {
+            agent: Some(GPU),
+            load_base,
+            load_size: IMAGE_BYTES,
+            load_delta: load_base.cast_signed(),
+            image: IMAGE.to_vec(),
+        };
+        self.fake.load(executable, loaded);
+        self.engine.executable_frozen(executable);
+    }
+
+    /// Kernel object of a kernel of the image.
+    pub(super) fn kernel(&self, symbol: &str) -> u64 {
+        let object = code_object::CodeObject::parse(IMAGE).expect("a code object");
+        let kernel = object.kernels().iter().find(|kernel| kernel.mangled() == symbol).expect("is there");
+        self.load_base + kernel.descriptor_address()
+    }
+
+    /// Device memory of the application.
+    pub(super) fn allocate(&self, bytes: u64) -> u64 {
+        let address = self.fake.machine(|machine| machine.allocate(bytes));
+        self.track(address, bytes);
+        address
+    }
+
+    /// What the hook does after an allocation.
+    pub(super) fn track(&self, address: u64, bytes: u64) {
+        let source = Source::Pool { pool: VRAM_POOL, flags: 0 };
+        self.engine.memory_allocated(&Allocation { address, bytes, source });
+    }
+
+    /// What the hook does around a free.
+    pub(super) fn free(&self, address: u64) {
+        let freeing = self.engine.memory_freeing(address);
+        self.fake.machine(|machine| machine.free(address));
+        self.engine.memory_freed(freeing, true);
+    }
+
+    /// A block of kernel arguments in host memory.
+    pub(super) fn arguments(&self, words: &[u64]) -> u64 {
+        let bytes = 4096;
+        let address = self.fake.allocate_host(bytes).expect("host memory");
+        let source = Source::Pool { pool: KERNARG_POOL, flags: 0 };
+        self.engine.memory_allocated(&Allocation { address, bytes, source });
+        for (at, word) in (address..).step_by(8).zip(words) {
+            self.fake.store_word(at, *word);
+        }
+        address
+    }
+
+    pub(super) fn u32(&self, address: u64) -> u32 {
+        self.fake.machine(|machine| machine.read_u32(address))
+    }
+
+    pub(super) fn queue(&self, slots: u64) -> AppQueue<'_> {
+        let real = self.fake.create_queue(slots, self.queues.fetch_add(1, Ordering::SeqCst));
+        let object = self.engine.wrap_queue(GPU, real.handle(), false).expect("a software queue");
+        let word = |offset: usize| self.fake.load_word(object + offset as u64);
+        AppQueue {
+            rig: self,
+            object,
+            doorbell: Signal(word(std::mem::offset_of!(hsa_sys::hsa_queue_t, doorbell_signal))),
+            ring: word(std::mem::offset_of!(hsa_sys::hsa_queue_t, base_address)),
+            slots,
+            real,
+        }
+    }
+
+    /// Ends the process: gives the dispatch records and the summary.
+    pub(super) fn finish(self) -> (Vec<Dispatch>, Summary) {
+        self.engine.stop();
+        let records = self.records();
+        self.fake.stop();
+        self.fake.check();
+        let summary = records.iter().rev().find_map(|record| match record {
+            Record::Summary(summary) => Some(summary.clone()),
+            _ => None,
+        });
+        let dispatches = records.into_iter().filter_map(|record| match record {
+            Record::Dispatch(dispatch) => Some(*dispatch),
+            _ => None,
+        });
+        (dispatches.collect(), summary.expect("a summary"))
+    }
+
+    /// All records so far.
+    pub(super) fn records(&self) -> Vec<Record> {
+        let file = std::fs::File::open(self.folder.path().join("report.jsonl")).expect("a report");
+        let mut reader = Reader::new(std::io::BufReader::new(file));
+        let records = reader.by_ref().map(|record| record.expect("readable")).collect();
+        assert_eq!(reader.problem_count(), 0, "the report has problems");
+        records
+    }
+}
+
+impl AppQueue<'_> {
+    /// Writes a packet into the next slot, header last, without ringing. Waits for a free slot as applications do.
+    pub(super) fn write(&self, words: [u64; 8]) -> u64 {
+        let engine = &self.rig.engine;
+        let index = engine.add_write_index(self.object, 1).expect("is ours");
+        self.write_at(index, words);
+        index
+    }
+
+    /// Writes a packet into a reserved slot.
+    pub(super) fn write_at(&self, index: u64, words: [u64; 8]) {
+        let engine = &self.rig.engine;
+        self.rig.fake.wait_for("a free slot", |_| {
+            index - engine.load_read_index(self.object).expect("is ours") < self.slots
+        });
+        let slot = self.ring + (index % self.slots) * 64;
+        for (at, word) in (slot..).step_by(8).zip(words).skip(1) {
+            self.rig.fake.store_word(at, word);
+        }
+        self.rig.fake.store_word(slot, words[0]);
+    }
+
+    pub(super) fn ring(&self, value: u64) {
+        assert!(self.rig.engine.store_doorbell(self.doorbell, value.cast_signed()), "the doorbell is ours");
+    }
+
+    /// Writes a packet and rings.
+    pub(super) fn submit(&self, words: [u64; 8]) {
+        let index = self.write(words);
+        self.ring(index);
+    }
+
+    /// Dispatches a kernel with these argument words and gives its completion signal.
+    pub(super) fn dispatch(&self, symbol: &str, arguments: &[u64]) -> Signal {
+        let signal = self.rig.fake.new_signal(1);
+        self.submit(self.packet(symbol, arguments, signal));
+        signal
+    }
+
+    /// A dispatch packet: one dimension, 64 work items, agent-scope fences as HIP has them.
+    pub(super) fn packet(&self, symbol: &str, arguments: &[u64], signal: Signal) -> [u64; 8] {
+        let kernarg = self.rig.arguments(arguments);
+        [
+            0x0b02 | 1 << 16 | 64 << 32,
+            1 | 64 << 32,
+            1 | 1 << 32,
+            0,
+            self.rig.kernel(symbol),
+            kernarg,
+            0,
+            signal.0,
+        ]
+    }
+
+    pub(super) fn wait(&self, signal: Signal) {
+        self.rig.fake.wait_for_signal(signal);
+    }
+
+    /// Dispatches and waits.
+    pub(super) fn run(&self, symbol: &str, arguments: &[u64]) {
+        let signal = self.dispatch(symbol, arguments);
+        self.wait(signal);
+        assert_eq!(signal_value(signal), 0, "completed exactly once");
+    }
+
+    pub(super) fn destroy(self) {
+        self.rig.engine.destroy_queue(self.object).expect("is ours").expect("destroyed");
+    }
+}
