@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 #[derive(Default)]
-pub(super) struct Copies {
+pub(crate) struct Copies {
     queue: VecDeque<(Copy, Signal, Option<Fault>)>,
     /// Copies that do not end before they are released; the others go on.
     held: Vec<(Copy, Signal)>,

@@ -60,7 +60,7 @@ pub(crate) enum Event {
 type Kernel = Arc<dyn Fn(&mut Machine, &[u64; 8]) + Send + Sync>;
 
 #[derive(Default)]
-pub(super) struct State {
+pub(crate) struct State {
     pub(super) machine: Machine,
     pub(super) kernels: HashMap<u64, Kernel>,
     /// Kernels that do not end before they are released.
@@ -72,6 +72,8 @@ pub(super) struct State {
     faults: Vec<(Operation, u64, Fault)>,
     counts: HashMap<Operation, u64>,
     pub(super) signals: HashSet<u64>,
+    /// With those that are destroyed.
+    pub(super) ever_signals: HashSet<u64>,
     pub(super) stop: bool,
     /// Ticks of the agent's clock.
     pub(super) clock: u64,
@@ -136,13 +138,20 @@ impl Fake {
         self.state.lock().events.clone()
     }
 
-    pub(crate) fn clear_events(&self) {
-        self.state.lock().events.clear();
-    }
-
     /// Live signals.
     pub(crate) fn signals(&self) -> usize {
         self.state.lock().signals.len()
+    }
+
+    /// Live blocks of host memory, signals left out.
+    pub(crate) fn host_blocks(&self) -> usize {
+        let state = self.state.lock();
+        state.machine.host.keys().filter(|block| !state.ever_signals.contains(block)).count()
+    }
+
+    /// Undoes the destruction of a hardware queue that has more owners.
+    pub(crate) fn revive(&self, queue: RealQueue) {
+        self.state.lock().machine.host.insert(queue.object, 4096);
     }
 
     /// Works on device memory.

@@ -75,7 +75,7 @@ impl Processor {
         loop {
             let mut state = self.fake.state.lock();
             // Packets up to the rung doorbell may start.
-            while value(self.doorbell).load(Ordering::SeqCst) < next as i64 {
+            while value(self.doorbell).load(Ordering::SeqCst) < i64::try_from(next).unwrap() {
                 if self.is_over(&state) {
                     return;
                 }

@@ -20,6 +20,7 @@ impl Fake {
         let mut state = self.state.lock();
         let block = state.machine.allocate_host(64);
         state.signals.insert(block);
+        state.ever_signals.insert(block);
         // Kind 1 is AMD_SIGNAL_KIND_USER.
         super::word(block).store(1, Ordering::SeqCst);
         value(Signal(block)).store(initial, Ordering::SeqCst);

@@ -193,6 +193,11 @@ impl AppQueue<'_> {
         self.rig.fake.store_word(slot, words[0]);
     }
 
+    /// Header of a slot now.
+    pub(super) fn header(&self, index: u64) -> u64 {
+        self.rig.fake.load_word(self.ring + (index % self.slots) * 64) & 0xffff
+    }
+
     pub(super) fn ring(&self, value: u64) {
         assert!(self.rig.engine.store_doorbell(self.doorbell, value.cast_signed()), "the doorbell is ours");
     }

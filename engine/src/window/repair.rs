@@ -7,6 +7,7 @@ use super::passes::Evidence;
 use super::snapshot::Workspace;
 use crate::compare::WrittenBytes;
 use crate::copy::{Copied, Direction, Job, Mover};
+use crate::inventory::Region;
 use crate::shared_memory::HostBlock;
 use crate::store::Plan;
 use crate::sync::Arc;
@@ -38,14 +39,11 @@ pub(super) fn repair(
         })
         .cloned()
         .collect();
-    let rewritten = put_first_pass(window, plan, workspace, &evidence.written);
-    match rewritten {
-        Ok(()) if left.is_empty() => {
-            Cut::new(Reason::RestoreFailed, "a copy failed; memory holds the result of the first pass")
-        }
-        Ok(()) => tainted(plan, &left),
-        Err(region) => tainted(plan, &[left, vec![(region, 0..plan.regions[region].bytes)]].concat()),
+    let unwritten = put_first_pass(window, plan, workspace, &evidence.written);
+    if left.is_empty() && unwritten.is_empty() {
+        return Cut::new(Reason::RestoreFailed, "a copy failed; memory holds the result of the first pass");
     }
+    tainted(plan, &[left, unwritten].concat())
 }
 
 /// Whether all that changed in a span also changed in the first pass, whose bytes are known.
@@ -57,32 +55,53 @@ fn is_covered(changes: &[Range<u64>], span: &Range<u64>, first: &WrittenBytes) -
     })
 }
 
-/// Writes what the first pass left. The error is the first region that could not be written.
+/// Writes what the first pass left, and gives the ranges that could not be written.
 fn put_first_pass(
     window: &Window<'_>,
     plan: &Plan,
     workspace: &mut Workspace,
     written: &[WrittenBytes],
-) -> Result<(), usize> {
+) -> Vec<(usize, Range<u64>)> {
     let deadline = Instant::now() + window.process.settings.timeout;
     let mover = Mover::new(window.process, window.agent.agent, Direction::ToDevice, deadline);
+    let mut unwritten = Vec::new();
     for (region, written) in written.iter().enumerate() {
         for (offset, bytes) in written.pieces() {
-            let block: &mut HostBlock = workspace.scratch.as_mut().ok_or(region)?;
-            let step = usize::try_from(block.bytes()).unwrap_or(usize::MAX).min(1 << 20);
-            for (part, at) in bytes.chunks(step).zip((offset..).step_by(step)) {
-                block.fill(part);
-                let region_of = Arc::clone(&plan.regions[region]);
-                let job =
-                    Job { region: region_of, offset: at, host: block.address(), bytes: part.len() as u64 };
-                match mover.run(&[job])[..] {
-                    [Copied::Done | Copied::Gone] => {}
-                    _ => return Err(region),
-                }
+            if !put(&mover, &plan.regions[region], offset, bytes, &mut workspace.scratch) {
+                unwritten.push((region, offset..offset + bytes.len() as u64));
             }
         }
     }
-    Ok(())
+    unwritten
+}
+
+/// Copies bytes to a region by way of the scratch block.
+fn put(
+    mover: &Mover<'_>,
+    region: &Arc<Region>,
+    offset: u64,
+    bytes: &[u8],
+    scratch: &mut Option<HostBlock>,
+) -> bool {
+    const STEP: usize = 1 << 20;
+    let Some(block) = scratch else {
+        return false;
+    };
+    let step = usize::try_from(block.bytes()).unwrap_or(usize::MAX).min(STEP);
+    for (part, offset) in bytes.chunks(step).zip((offset..).step_by(step)) {
+        block.fill(part);
+        let job = Job { region: Arc::clone(region), offset, host: block.address(), bytes: part.len() as u64 };
+        match mover.run(&[job])[..] {
+            [Copied::Done | Copied::Gone] => {}
+            [Copied::Stuck] => {
+                // The device may still read from it.
+                scratch.take().into_iter().for_each(HostBlock::leak);
+                return false;
+            }
+            _ => return false,
+        }
+    }
+    true
 }
 
 fn tainted(plan: &Plan, ranges: &[(usize, Range<u64>)]) -> Cut {
