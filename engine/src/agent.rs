@@ -35,7 +35,7 @@ struct Work {
 pub(crate) enum Task {
     /// Looks at this queue.
     Queue(Arc<SoftQueue>),
-    /// Looks again at the queues that wait for room.
+    /// Looks again at the queues that wait for room or a signal.
     Poll,
     /// Ends.
     Stop,
@@ -124,6 +124,11 @@ impl AgentState {
             }
             match poll {
                 None => self.wake.wait(&mut work),
+                Some(Duration::ZERO) => {
+                    drop(work);
+                    std::thread::yield_now();
+                    return Task::Poll;
+                }
                 Some(time) => {
                     if self.wake.wait_for(&mut work, time).timed_out() && work.queues.is_empty() {
                         return Task::Poll;

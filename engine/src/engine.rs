@@ -300,9 +300,12 @@ impl Engine {
     #[must_use]
     pub fn store_doorbell(&self, signal: Signal, value: i64) -> bool {
         let queue = self.queue_of_doorbell(signal);
-        if let Some(queue) = queue {
-            queue.object().set_doorbell(value);
-            queue.rung();
+        match queue {
+            Some(queue) => {
+                queue.object().set_doorbell(value);
+                queue.rung();
+            }
+            None => self.signal_written(signal),
         }
         queue.is_some()
     }
@@ -310,8 +313,21 @@ impl Engine {
     /// After any other write to a signal (exchange, compare-and-swap, add, subtract, and, or, xor) has been done by the real
     /// runtime: forwards what is ready if it is the doorbell of one of our queues.
     pub fn doorbell_changed(&self, signal: Signal) {
-        if let Some(queue) = self.queue_of_doorbell(signal) {
-            queue.rung();
+        match self.queue_of_doorbell(signal) {
+            Some(queue) => queue.rung(),
+            None => self.signal_written(signal),
+        }
+    }
+
+    /// `hsa_signal_destroy`, before the real call: its address may be another signal's soon.
+    pub fn signal_destroying(&self, signal: Signal) {
+        self.signal_written(signal);
+    }
+
+    /// What the hardware was to do to the signal is over, as far as the application is concerned.
+    fn signal_written(&self, signal: Signal) {
+        if !signal.is_none() && !self.is_stopped() {
+            self.process.promises.forget(signal);
         }
     }
 

@@ -21,6 +21,7 @@ mod kernels;
 mod loaded;
 mod packet;
 mod process;
+mod promises;
 mod queue;
 mod report;
 pub mod runtime;

@@ -4,6 +4,7 @@ use crate::handles::Agent;
 use crate::inventory::Inventory;
 use crate::kernels::KernelTable;
 use crate::loaded::LoadedCode;
+use crate::promises::Promises;
 use crate::report::Report;
 use crate::runtime::Runtime;
 use crate::signals::SignalPool;
@@ -20,6 +21,7 @@ pub(crate) struct Process {
     pub(crate) kernels: KernelTable,
     pub(crate) code: LoadedCode,
     pub(crate) signals: Arc<SignalPool>,
+    pub(crate) promises: Promises,
     /// The agent named for the host side of a copy.
     pub(crate) host: Agent,
     /// Dispatches that passed the kernel filter so far.
@@ -41,6 +43,7 @@ impl Process {
             signals: Arc::new(SignalPool::new(Arc::clone(&runtime))),
             kernels: KernelTable::new(settings.kernel.clone()),
             code: LoadedCode::default(),
+            promises: Promises::default(),
             runtime,
             settings,
             report,

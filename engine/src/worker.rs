@@ -7,16 +7,18 @@ use crate::queue::{SoftQueue, Stop};
 use crate::sync::Arc;
 use crate::window;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// Shortest and longest time between two looks at queues that wait for room in their hardware ring.
-const POLL: std::ops::RangeInclusive<Duration> = Duration::from_micros(50)..=Duration::from_millis(1);
+/// Time for which queues that wait for room or a signal are looked at without a pause.
+const SPIN: Duration = Duration::from_micros(50);
+/// Shortest and longest pause after that.
+const PAUSE: std::ops::RangeInclusive<Duration> = Duration::from_micros(50)..=Duration::from_millis(1);
 
 /// What is to be done with a queue after the worker looked at it.
 enum Next {
     /// Nothing: the next doorbell forwards.
     Rest,
-    /// Another look soon: its hardware ring is full.
+    /// Another look soon: its head waits for room or a signal.
     Poll,
     /// Another look after the other queues had theirs.
     Again,
@@ -25,29 +27,53 @@ enum Next {
 /// The worker's thread.
 pub(crate) fn run(agent: &Arc<AgentState>) {
     agent.process.runtime.enter_thread();
-    let mut full: Vec<Arc<SoftQueue>> = Vec::new();
-    let mut pause = *POLL.start();
+    let mut waiting: Vec<Arc<SoftQueue>> = Vec::new();
+    let mut pace = Pace::new();
     loop {
-        match agent.next_task((!full.is_empty()).then_some(pause)) {
+        match agent.next_task((!waiting.is_empty()).then(|| pace.pause())) {
             Task::Queue(queue) => {
-                full.retain(|other| !Arc::ptr_eq(other, &queue));
-                attend(&queue, &mut full);
-                pause = *POLL.start();
+                waiting.retain(|other| !Arc::ptr_eq(other, &queue));
+                attend(&queue, &mut waiting);
+                pace = Pace::new();
             }
             Task::Poll => {
-                for queue in std::mem::take(&mut full) {
-                    attend(&queue, &mut full);
+                let before = waiting.len();
+                for queue in std::mem::take(&mut waiting) {
+                    attend(&queue, &mut waiting);
                 }
-                pause = (pause * 2).min(*POLL.end());
+                if waiting.len() < before {
+                    pace = Pace::new();
+                }
             }
             Task::Stop => return,
         }
     }
 }
 
+/// How often the worker looks at waiting queues: all the time at first, then ever more seldom.
+struct Pace {
+    spin_until: Instant,
+    pause: Duration,
+}
+
+impl Pace {
+    fn new() -> Self {
+        Self { spin_until: Instant::now() + SPIN, pause: *PAUSE.start() }
+    }
+
+    fn pause(&mut self) -> Duration {
+        if Instant::now() < self.spin_until {
+            return Duration::ZERO;
+        }
+        let pause = self.pause;
+        self.pause = (pause * 2).min(*PAUSE.end());
+        pause
+    }
+}
+
 /// Looks at a queue. A panic in the engine must not cost the application a packet: windows end for good, and what is
 /// parked is forwarded.
-fn attend(queue: &Arc<SoftQueue>, full: &mut Vec<Arc<SoftQueue>>) {
+fn attend(queue: &Arc<SoftQueue>, waiting: &mut Vec<Arc<SoftQueue>>) {
     let next = catch_unwind(AssertUnwindSafe(|| service(queue))).unwrap_or_else(|_| {
         let agent = queue.agent();
         agent.process.disarm("the engine failed inside; please report the message above");
@@ -56,7 +82,7 @@ fn attend(queue: &Arc<SoftQueue>, full: &mut Vec<Arc<SoftQueue>>) {
     });
     match next {
         Next::Rest => {}
-        Next::Poll => full.push(Arc::clone(queue)),
+        Next::Poll => waiting.push(Arc::clone(queue)),
         Next::Again => queue.agent().hand_over(queue),
     }
 }
@@ -65,7 +91,7 @@ fn service(queue: &Arc<SoftQueue>) -> Next {
     let mut forwarder = queue.lock();
     let next = match queue.forward_on_worker(&mut forwarder) {
         Stop::Idle | Stop::Gate | Stop::Dead => Next::Rest,
-        Stop::Full => Next::Poll,
+        Stop::Full | Stop::Signal => Next::Poll,
         Stop::Candidate => {
             if window::run(queue, &mut forwarder) {
                 Next::Again

@@ -133,11 +133,8 @@ impl Processor {
                 let queue = self.queue.id;
                 state.events.push(Event::Dispatch { queue, kernel: object, header: packet_header });
             }
-            3 => {
-                let met = |words: &[u64; 8]| {
-                    words[1..6].iter().all(|&dep| dep == 0 || value(Signal(dep)).load(Ordering::SeqCst) == 0)
-                };
-                while !met(words) {
+            0 | 3 | 5 => {
+                while !is_met(words) {
                     if self.is_over(&state) {
                         return false;
                     }
@@ -160,5 +157,24 @@ impl Processor {
         word(signal.0 + offset_of!(amd_signal_t, start_ts) as u64).store(start, Ordering::SeqCst);
         word(signal.0 + offset_of!(amd_signal_t, end_ts) as u64).store(state.clock, Ordering::SeqCst);
         value(signal).fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Whether a barrier's dependencies are met.
+fn is_met(words: &[u64; 8]) -> bool {
+    let now = |signal: u64| value(Signal(signal)).load(Ordering::SeqCst);
+    let deps: Vec<u64> = words[1..6].iter().copied().filter(|&dep| dep != 0).collect();
+    match words[0] & 0xff {
+        3 => deps.iter().all(|&dep| now(dep) == 0),
+        5 => deps.is_empty() || deps.iter().any(|&dep| now(dep) == 0),
+        // Format 2 of the vendor-specific packets is AMD's barrier-value; condition 0 is "equal", the only one tests use.
+        _ => {
+            assert_eq!(
+                (words[0] >> 16 & 0xff, words[4] & 0xffff_ffff),
+                (2, 0),
+                "a packet that tests do not use"
+            );
+            words[1] == 0 || now(words[1]) & words[3].cast_signed() == words[2].cast_signed()
+        }
     }
 }

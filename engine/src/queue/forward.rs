@@ -5,6 +5,7 @@
 
 use super::SoftQueue;
 use super::candidate::{Candidate, Stage};
+use super::dependency::{completes, must_wait};
 use super::hardware::Position;
 use super::select::{KernelCache, select};
 use crate::gate::Phase;
@@ -17,8 +18,10 @@ pub(crate) struct Forwarder {
     /// Index of the next packet to take from the application's ring.
     pub(super) read: u64,
     pub(super) position: Position,
-    /// The packet at the head waits for the worker, which alone clears this.
+    /// The head is a candidate that waits for the worker, which alone clears this.
     pub(super) parked: bool,
+    /// The worker looks at the queue from time to time, since its head waits for room or a signal.
+    pub(super) attended: bool,
     /// The dispatch at the head, selected for a window.
     pub(super) candidate: Option<Candidate>,
     pub(super) kernels: KernelCache,
@@ -33,6 +36,8 @@ pub(crate) enum Stop {
     Gate,
     /// The hardware ring is full.
     Full,
+    /// The head waits for a signal that something in software, or the host, has yet to give its value.
+    Signal,
     /// The head is a candidate.
     Candidate,
     /// The queue failed or is being destroyed: nothing is forwarded any more.
@@ -67,6 +72,9 @@ impl SoftQueue {
                 Phase::Draining if matches!(packet.kind(), Kind::BarrierAnd | Kind::BarrierOr) => {}
                 Phase::Draining | Phase::Closed => return Stop::Gate,
             }
+            if must_wait(&packet, &self.agent().process.promises) {
+                return Stop::Signal;
+            }
             if !self.hardware().has_space(&mut forwarder.position) {
                 return Stop::Full;
             }
@@ -76,8 +84,16 @@ impl SoftQueue {
                     return Stop::Candidate;
                 }
             }
+            self.note_completion(&packet);
             self.hardware().write(&mut forwarder.position, &packet);
             self.consume(forwarder);
+        }
+    }
+
+    /// From now on the packet's completion comes from the hardware.
+    fn note_completion(&self, packet: &Packet) {
+        if let Some(signal) = completes(packet) {
+            self.agent().process.promises.note(signal);
         }
     }
 
@@ -106,6 +122,7 @@ impl SoftQueue {
         if !self.has_room(forwarder) {
             return false;
         }
+        self.note_completion(&packet);
         self.submit(forwarder, &packet);
         self.finish_candidate(forwarder);
         true
@@ -145,6 +162,12 @@ impl SoftQueue {
 }
 
 impl Forwarder {
+    /// Notes who goes on after a stop.
+    pub(super) fn leave(&mut self, stop: Stop) {
+        self.parked = stop == Stop::Candidate;
+        self.attended |= matches!(stop, Stop::Full | Stop::Signal);
+    }
+
     pub(crate) fn candidate(&self) -> Option<&Candidate> {
         self.candidate.as_ref()
     }

@@ -4,11 +4,13 @@
 //! * [`forward`]: which packets go on to the hardware, in order, and where forwarding stops;
 //! * [`candidate`]: a dispatch that waits for its window;
 //! * [`barrier`]: how a window drains the queue;
+//! * [`dependency`]: which packets wait in software;
 //! * [`hardware`]: the hardware ring, of which this engine is the only producer;
 //! * [`select`]: which dispatches are candidates for a window.
 
 mod barrier;
 mod candidate;
+mod dependency;
 mod forward;
 mod hardware;
 mod select;

@@ -56,6 +56,7 @@ impl SoftQueue {
             read: object.read_index(),
             position: hardware.position(),
             parked: false,
+            attended: false,
             candidate: None,
             kernels: KernelCache::default(),
         };
@@ -123,8 +124,9 @@ impl SoftQueue {
             self.rerun.store(false, Ordering::SeqCst);
             let hand_over = !forwarder.parked && {
                 let stop = self.forward(&mut forwarder);
-                forwarder.parked = matches!(stop, Stop::Full | Stop::Candidate);
-                forwarder.parked
+                let attended = forwarder.attended;
+                forwarder.leave(stop);
+                forwarder.parked || (forwarder.attended && !attended)
             };
             drop(forwarder);
             if hand_over {
@@ -153,8 +155,9 @@ impl SoftQueue {
         self.rerun.store(false, Ordering::SeqCst);
         fence(Ordering::SeqCst);
         forwarder.parked = false;
+        forwarder.attended = false;
         let stop = self.forward(forwarder);
-        forwarder.parked = matches!(stop, Stop::Full | Stop::Candidate);
+        forwarder.leave(stop);
         stop
     }
 

@@ -230,6 +230,16 @@ impl AppQueue<'_> {
         ]
     }
 
+    /// A barrier-AND with one dependency.
+    pub(super) fn barrier(dependency: Signal, completion: Signal) -> [u64; 8] {
+        [3 | 1 << 8, dependency.0, 0, 0, 0, 0, 0, completion.0]
+    }
+
+    /// Packets that have left the software queue.
+    pub(super) fn forwarded(&self) -> u64 {
+        self.rig.engine.load_read_index(self.object).expect("is ours")
+    }
+
     pub(super) fn wait(&self, signal: Signal) {
         self.rig.fake.wait_for_signal(signal);
     }

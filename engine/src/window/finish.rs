@@ -150,7 +150,9 @@ fn complete(queue: &SoftQueue, forwarder: &mut Forwarder, ticks: Option<[u64; 2]
         if let Some(ticks) = ticks {
             set_ticks(signal, ticks);
         }
-        queue.agent().process.runtime.subtract_signal(signal, 1);
+        let process = &queue.agent().process;
+        process.promises.decremented(signal);
+        process.runtime.subtract_signal(signal, 1);
     }
     queue.finish_candidate(forwarder);
 }
