@@ -104,7 +104,7 @@ fn hook_table(names: &[String], hooks: &str) -> String {
     for name in listed {
         let slot =
             slots.get(name).unwrap_or_else(|| panic!("symbols/hooks.txt: {name} is not an exported name"));
-        let hook = if bindings.contains(&format!("pub type {name} = unsafe extern \"C\" fn")) {
+        let hook = if bindings.contains(&format!("pub type {name} =")) {
             format!("{{ let hook: hsa_sys::{name} = hooks::{name}; hook as *mut c_void }}")
         } else {
             format!("hooks::{name} as *mut c_void")

@@ -9,7 +9,7 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::runtime::{self, Found};
-use crate::{absent, forward, hooks, log};
+use crate::{absent, arming, forward, log};
 
 /// Addresses of the real functions (or of their stand-ins), null until asked for.
 static REAL: [AtomicPtr<c_void>; forward::COUNT] = [const { AtomicPtr::new(null_mut()) }; forward::COUNT];
@@ -80,7 +80,7 @@ fn target_of(slot: usize) -> *mut c_void {
     if !lasting {
         return real;
     }
-    let target = hooks::select(slot).unwrap_or(real);
+    let target = arming::hook_for(slot).unwrap_or(real);
     // SAFETY: the real function or its stand-in, or the hook of this very name, whose type build.rs has checked.
     unsafe { forward::point(slot, target) };
     target
@@ -91,7 +91,13 @@ pub fn real_of(slot: usize) -> *mut c_void {
     look_up(slot).0
 }
 
-/// The same, and whether it is final: while the runtime is being loaded by this very thread nothing is.
+/// The real function of a slot if somebody asked for it already.
+pub fn known_real(slot: usize) -> Option<*mut c_void> {
+    let known = REAL[slot].load(Ordering::Acquire);
+    (!known.is_null()).then_some(known)
+}
+
+/// The same as [`real_of`], and whether it is final: while the runtime is being loaded by this very thread nothing is.
 fn look_up(slot: usize) -> (*mut c_void, bool) {
     let known = REAL[slot].load(Ordering::Acquire);
     if !known.is_null() {

@@ -6,41 +6,38 @@
 
 mod subscriber;
 
-use std::ffi::OsString;
 use std::fmt;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 
+use hsa_replay_contract::Settings;
+use hsa_replay_contract::report::expand_pid;
 use tracing_appender::rolling::{RollingFileAppender, Rotation};
 use tracing_subscriber::filter::Targets;
 
 use subscriber::{Lines, Output};
 
-/// Reads the environment and sets logging up; does nothing from the second call on.
-pub fn init() {
-    static DONE: AtomicBool = AtomicBool::new(false);
-    if DONE.swap(true, Ordering::AcqRel) {
-        return;
-    }
-    let set = |name| std::env::var_os(name).filter(|value: &OsString| !value.is_empty());
-    let Some(filter) = set("HSA_REPLAY_LOG") else { return };
-    match open(&filter, set("HSA_REPLAY_LOG_FILE").as_deref().map(Path::new)) {
+/// Sets logging up as the settings say. Called once.
+pub fn init(settings: &Settings) {
+    let Some(filter) = settings.log.as_deref() else { return };
+    match open(filter, settings.log_file.as_deref()) {
         // Somebody else's subscriber cannot be there: the crate's statics are this library's own.
         Ok(lines) => drop(tracing::subscriber::set_global_default(lines)),
         Err(why) => say(format_args!("{why}; logging stays off")),
     }
 }
 
-fn open(filter: &OsString, file: Option<&Path>) -> Result<Lines, String> {
-    let text = filter.to_string_lossy();
-    let filter: Targets = text.parse().map_err(|error| format!("HSA_REPLAY_LOG={text}: {error}"))?;
+fn open(filter: &str, file: Option<&Path>) -> Result<Lines, String> {
+    let targets: Targets = filter.parse().map_err(|error| format!("HSA_REPLAY_LOG={filter}: {error}"))?;
     let output = match file {
         None => Output::StandardError,
-        Some(path) => Output::File(
-            append_to(path).map_err(|why| format!("HSA_REPLAY_LOG_FILE={}: {why}", path.display()))?,
-        ),
+        Some(template) => {
+            let path = expand_pid(template, std::process::id());
+            let file =
+                append_to(&path).map_err(|why| format!("HSA_REPLAY_LOG_FILE={}: {why}", path.display()))?;
+            Output::File(file)
+        }
     };
-    Ok(Lines::new(filter, output))
+    Ok(Lines::new(targets, output))
 }
 
 fn append_to(path: &Path) -> Result<RollingFileAppender, String> {

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
-use crate::{debugger, log};
+use crate::{arming, debugger, log, settings};
 use candidate::Refusal;
 
 /// An open runtime. Stays open for the life of the process.
@@ -21,6 +21,8 @@ use candidate::Refusal;
 pub struct Runtime {
     path: PathBuf,
     library: Library,
+    /// False for another copy of hsa-replay that stands between us and the real one.
+    real: bool,
 }
 
 /// What [`get`] has to offer.
@@ -40,7 +42,7 @@ impl Runtime {
         // SAFETY: runs the constructors of the runtime that the application would have loaded itself.
         let library =
             unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }.map_err(Refusal::unloadable)?;
-        let runtime = Self { path: path.to_owned(), library };
+        let runtime = Self { path: path.to_owned(), library, real: true };
         match (runtime.symbol(crate::identity::MARKER), runtime.symbol(c"hsa_init")) {
             (Some(_), _) => Err(Refusal::Ourselves),
             (None, None) => Err(Refusal::NoRuntime),
@@ -51,6 +53,11 @@ impl Runtime {
     /// The file that was taken.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whether it is the real runtime and not another copy of hsa-replay, which then acts in our stead.
+    pub fn is_real(&self) -> bool {
+        self.real
     }
 
     /// Address of an exported symbol.
@@ -83,15 +90,17 @@ pub fn get() -> Found {
     if LOADING.replace(true) {
         return Found::Loading;
     }
-    log::init();
-    let searched = find::runtime();
+    let searched = find::runtime(settings::get());
     LOADING.set(false);
     publish(searched)
 }
 
 fn publish(searched: Result<Runtime, String>) -> Found {
     let (candidate, outcome) = match searched {
-        Ok(runtime) => (Box::into_raw(Box::new(runtime)), None),
+        Ok(runtime) => {
+            arming::decide(&runtime);
+            (Box::into_raw(Box::new(runtime)), None)
+        }
         Err(why) => (nothing(), Some(why)),
     };
     match RUNTIME.compare_exchange(null_mut(), candidate, Ordering::AcqRel, Ordering::Acquire) {

@@ -1,14 +1,13 @@
-//! Executables: what is loaded where.
+//! Executables: which kernels and module variables there are, and which addresses are the application's own.
 
-use std::ffi::c_char;
+use std::ffi::{c_char, c_void};
 
-use hsa_sys::{hsa_executable_t, hsa_status_t};
+use hsa_replay_engine::handles::Executable;
+use hsa_sys::{HSA_STATUS_SUCCESS, hsa_agent_t, hsa_executable_t, hsa_status_t};
 
-use crate::debugger;
 use crate::forward::real;
+use crate::{debugger, life};
 
-/// # Safety
-/// As `hsa_executable_freeze`.
 pub unsafe extern "C" fn hsa_executable_freeze(
     executable: hsa_executable_t,
     options: *const c_char,
@@ -16,14 +15,56 @@ pub unsafe extern "C" fn hsa_executable_freeze(
     // SAFETY: the caller's obligations are passed on.
     let status = unsafe { real!(hsa_executable_freeze)(executable, options) };
     debugger::follow();
+    if status == HSA_STATUS_SUCCESS {
+        life::with(|engine| engine.executable_frozen(Executable(executable.handle)));
+    }
     status
 }
 
-/// # Safety
-/// As `hsa_executable_destroy`.
 pub unsafe extern "C" fn hsa_executable_destroy(executable: hsa_executable_t) -> hsa_status_t {
+    life::with(|engine| engine.executable_destroying(Executable(executable.handle)));
     // SAFETY: the caller's obligations are passed on.
     let status = unsafe { real!(hsa_executable_destroy)(executable) };
     debugger::follow();
     status
+}
+
+fn defined(status: hsa_status_t, executable: hsa_executable_t, address: *mut c_void) -> hsa_status_t {
+    if status == HSA_STATUS_SUCCESS {
+        life::with(|engine| engine.variable_defined(Executable(executable.handle), address.addr() as u64));
+    }
+    status
+}
+
+pub unsafe extern "C" fn hsa_executable_agent_global_variable_define(
+    executable: hsa_executable_t,
+    agent: hsa_agent_t,
+    name: *const c_char,
+    address: *mut c_void,
+) -> hsa_status_t {
+    // SAFETY: the caller's obligations are passed on.
+    let status =
+        unsafe { real!(hsa_executable_agent_global_variable_define)(executable, agent, name, address) };
+    defined(status, executable, address)
+}
+
+pub unsafe extern "C" fn hsa_executable_global_variable_define(
+    executable: hsa_executable_t,
+    name: *const c_char,
+    address: *mut c_void,
+) -> hsa_status_t {
+    // SAFETY: the caller's obligations are passed on.
+    let status = unsafe { real!(hsa_executable_global_variable_define)(executable, name, address) };
+    defined(status, executable, address)
+}
+
+pub unsafe extern "C" fn hsa_executable_readonly_variable_define(
+    executable: hsa_executable_t,
+    agent: hsa_agent_t,
+    name: *const c_char,
+    address: *mut c_void,
+) -> hsa_status_t {
+    // SAFETY: the caller's obligations are passed on.
+    let status = unsafe { real!(hsa_executable_readonly_variable_define)(executable, agent, name, address) };
+    defined(status, executable, address)
 }

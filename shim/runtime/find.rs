@@ -1,7 +1,7 @@
 //! Where the real runtime is looked for, in this order:
 //!
 //! 1. another copy of this library that the loader mapped before us: it acts, we hand our calls on to it, and nothing is done twice;
-//! 2. the library that `HSA_REPLAY_RUNTIME` names;
+//! 2. the library that `HSA_REPLAY_RUNTIME`, or `runtime` in the config file, names;
 //! 3. a runtime that is mapped already, with or without `.1` in its name;
 //! 4. beside a mapped `libamdhip64`;
 //! 5. the folders of `LD_LIBRARY_PATH` after our own, then those before it;
@@ -18,6 +18,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use hsa_replay_contract::{OptionId, Settings, Source};
 use libloading::os::unix::{Library, RTLD_NOW};
 
 use super::candidate::{self, Refusal};
@@ -35,19 +36,22 @@ const RTLD_NOLOAD: i32 = libc::RTLD_NOLOAD;
 ///
 /// # Errors
 /// One line for the user when nothing was found.
-pub fn runtime() -> Result<Runtime, String> {
+pub fn runtime(settings: &Settings) -> Result<Runtime, String> {
     let libraries = mapped::libraries();
     if let Some(first) = earlier_copy(&libraries) {
         return Ok(first);
     }
     let mut search = Search::default();
-    if let Some(path) = env::var_os(VARIABLE).filter(|path| !path.is_empty()) {
-        let path = PathBuf::from(path);
-        match search.attempt(&path) {
+    if let Some(path) = settings.runtime.as_deref() {
+        match search.attempt(path) {
             Ok(runtime) => return Ok(runtime),
             Err(refusal) => {
+                let place = match settings.source_of(OptionId::Runtime) {
+                    Some(Source::File(file)) => format!("{}: runtime = ", file.display()),
+                    _ => format!("{VARIABLE}="),
+                };
                 log::say(format_args!(
-                    "{VARIABLE}={}: {refusal}; looking for the runtime elsewhere",
+                    "{place}{}: {refusal}; looking for the runtime elsewhere",
                     path.display()
                 ));
             }
@@ -129,7 +133,7 @@ fn earlier_copy(libraries: &[PathBuf]) -> Option<Runtime> {
             "{} is a copy of hsa-replay and came first: it acts, this one only forwards",
             path.display()
         );
-        return Some(Runtime { path: path.clone(), library });
+        return Some(Runtime { path: path.clone(), library, real: false });
     }
     None
 }

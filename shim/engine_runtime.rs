@@ -1,0 +1,149 @@
+//! The real HSA runtime as the engine calls it: never through our own exports, so that no hook sees the engine's calls.
+
+mod agents;
+mod call;
+mod code;
+mod memory;
+mod queues;
+mod signals;
+
+use std::time::Duration;
+
+use hsa_replay_engine::handles::{Agent, Executable, HardwareQueue, Pool, Signal};
+use hsa_replay_engine::runtime::{
+    AgentFacts, Copy, KernelSymbol, LoadedCodeObject, PointerFacts, PoolFacts, Runtime, RuntimeResult,
+};
+use hsa_sys::{hsa_agent_t, hsa_amd_memory_pool_t};
+
+use code::Loader;
+
+/// The initialised runtime, with what it is asked for again and again.
+#[derive(Debug)]
+pub struct RealRuntime {
+    gpus: Vec<hsa_agent_t>,
+    /// Fine-grained host memory that is not kept for kernel arguments.
+    host_pool: hsa_amd_memory_pool_t,
+    /// Ticks of the system clock a second: the unit of timeouts and of translated ticks.
+    tick_frequency: u64,
+    loader: Loader,
+}
+
+impl RealRuntime {
+    /// Asks the runtime, which has to be initialised.
+    ///
+    /// # Errors
+    /// When it refuses a call without which nothing can be replayed.
+    pub fn new() -> RuntimeResult<Self> {
+        let agents = agents::all()?;
+        let gpus = agents
+            .iter()
+            .filter(|facts| facts.gpu)
+            .map(|facts| hsa_agent_t { handle: facts.agent.0 })
+            .collect();
+        Ok(Self {
+            gpus,
+            host_pool: memory::host_pool(&agents)?,
+            tick_frequency: agents::tick_frequency()?,
+            loader: Loader::new()?,
+        })
+    }
+}
+
+impl Runtime for RealRuntime {
+    fn agents(&self) -> RuntimeResult<Vec<AgentFacts>> {
+        agents::all()
+    }
+
+    fn pools(&self) -> RuntimeResult<Vec<PoolFacts>> {
+        memory::pools(&agents::all()?)
+    }
+
+    fn identity(&self) -> (String, String) {
+        agents::identity()
+    }
+
+    fn allocate_host(&self, bytes: u64) -> RuntimeResult<u64> {
+        memory::allocate_host(self.host_pool, &self.gpus, bytes)
+    }
+
+    fn free_host(&self, address: u64) -> RuntimeResult<()> {
+        memory::free(address)
+    }
+
+    fn create_signal(&self, initial: i64) -> RuntimeResult<Signal> {
+        signals::create(initial)
+    }
+
+    fn create_doorbell(&self) -> RuntimeResult<Signal> {
+        signals::create_doorbell()
+    }
+
+    fn destroy_signal(&self, signal: Signal) -> RuntimeResult<()> {
+        signals::destroy(signal)
+    }
+
+    fn load_signal(&self, signal: Signal) -> i64 {
+        signals::load(signal)
+    }
+
+    fn store_signal(&self, signal: Signal, value: i64) {
+        signals::store(signal, value);
+    }
+
+    fn subtract_signal(&self, signal: Signal, value: i64) {
+        signals::subtract(signal, value);
+    }
+
+    fn wait_signal_below(&self, signal: Signal, bound: i64, timeout: Duration) -> i64 {
+        signals::wait_below(signal, bound, timeout, self.tick_frequency)
+    }
+
+    fn queue_read_index(&self, queue: HardwareQueue) -> u64 {
+        queues::read_index(queue)
+    }
+
+    fn queue_write_index(&self, queue: HardwareQueue) -> u64 {
+        queues::write_index(queue)
+    }
+
+    fn store_queue_write_index(&self, queue: HardwareQueue, value: u64) {
+        queues::store_write_index(queue, value);
+    }
+
+    fn enable_profiling(&self, queue: HardwareQueue) -> RuntimeResult<()> {
+        queues::enable_profiling(queue)
+    }
+
+    fn inactivate_queue(&self, queue: HardwareQueue) -> RuntimeResult<()> {
+        queues::inactivate(queue)
+    }
+
+    fn destroy_queue(&self, queue: HardwareQueue) -> RuntimeResult<()> {
+        queues::destroy(queue)
+    }
+
+    fn pointer_facts(&self, address: u64) -> RuntimeResult<PointerFacts> {
+        memory::pointer_facts(address)
+    }
+
+    fn submit_copy(&self, copy: &Copy, completion: Signal) -> RuntimeResult<()> {
+        memory::submit_copy(copy, completion)
+    }
+
+    fn ticks_to_ns(&self, agent: Agent, start: u64, end: u64) -> Option<u64> {
+        agents::ticks_to_ns(agent, start, end, self.tick_frequency)
+    }
+
+    fn loaded_code_objects(&self, executable: Executable) -> RuntimeResult<Vec<LoadedCodeObject>> {
+        self.loader.loaded_code_objects(executable)
+    }
+
+    fn kernels(&self, executable: Executable, agent: Agent) -> RuntimeResult<Vec<KernelSymbol>> {
+        code::kernels(executable, agent)
+    }
+}
+
+/// A pool's handle as the engine names it.
+fn pool_of(handle: u64) -> Pool {
+    Pool(handle)
+}

@@ -1,0 +1,116 @@
+//! Writes to signals: one that is the doorbell of a queue of ours makes the engine look at the ring.
+//!
+//! Applications ring with plain stores; every other write of a signal is heard as well, since nothing forbids it. Any signal may be written, so
+//! what costs here costs every signal of the application: the engine recognises a doorbell by a few loads.
+
+use hsa_replay_engine::handles::Signal;
+use hsa_sys::{hsa_signal_t, hsa_signal_value_t};
+
+use crate::forward::real;
+use crate::life;
+
+macro_rules! store {
+    ($($name:ident)*) => {$(
+        pub unsafe extern "C" fn $name(signal: hsa_signal_t, value: hsa_signal_value_t) {
+            if life::with(|engine| engine.store_doorbell(Signal(signal.handle), value)) != Some(true) {
+                // SAFETY: the caller's obligations are passed on.
+                unsafe { real!($name)(signal, value) };
+            }
+        }
+    )*};
+}
+
+macro_rules! update {
+    ($($name:ident)*) => {$(
+        pub unsafe extern "C" fn $name(signal: hsa_signal_t, value: hsa_signal_value_t) {
+            // SAFETY: the caller's obligations are passed on.
+            unsafe { real!($name)(signal, value) };
+            life::with(|engine| engine.doorbell_changed(Signal(signal.handle)));
+        }
+    )*};
+}
+
+macro_rules! exchange {
+    ($($name:ident)*) => {$(
+        pub unsafe extern "C" fn $name(signal: hsa_signal_t, value: hsa_signal_value_t) -> hsa_signal_value_t {
+            // SAFETY: the caller's obligations are passed on.
+            let former = unsafe { real!($name)(signal, value) };
+            life::with(|engine| engine.doorbell_changed(Signal(signal.handle)));
+            former
+        }
+    )*};
+}
+
+macro_rules! compare_and_swap {
+    ($($name:ident)*) => {$(
+        pub unsafe extern "C" fn $name(
+            signal: hsa_signal_t,
+            expected: hsa_signal_value_t,
+            value: hsa_signal_value_t,
+        ) -> hsa_signal_value_t {
+            // SAFETY: the caller's obligations are passed on.
+            let former = unsafe { real!($name)(signal, expected, value) };
+            life::with(|engine| engine.doorbell_changed(Signal(signal.handle)));
+            former
+        }
+    )*};
+}
+
+store!(
+    hsa_signal_store_relaxed
+    hsa_signal_store_release
+    hsa_signal_store_screlease
+    hsa_signal_silent_store_relaxed
+    hsa_signal_silent_store_screlease);
+exchange!(
+    hsa_signal_exchange_acq_rel
+    hsa_signal_exchange_acquire
+    hsa_signal_exchange_relaxed
+    hsa_signal_exchange_release
+    hsa_signal_exchange_scacq_screl
+    hsa_signal_exchange_scacquire
+    hsa_signal_exchange_screlease);
+compare_and_swap!(
+    hsa_signal_cas_acq_rel
+    hsa_signal_cas_acquire
+    hsa_signal_cas_relaxed
+    hsa_signal_cas_release
+    hsa_signal_cas_scacq_screl
+    hsa_signal_cas_scacquire
+    hsa_signal_cas_screlease);
+update!(
+    hsa_signal_add_acq_rel
+    hsa_signal_add_acquire
+    hsa_signal_add_relaxed
+    hsa_signal_add_release
+    hsa_signal_add_scacq_screl
+    hsa_signal_add_scacquire
+    hsa_signal_add_screlease
+    hsa_signal_subtract_acq_rel
+    hsa_signal_subtract_acquire
+    hsa_signal_subtract_relaxed
+    hsa_signal_subtract_release
+    hsa_signal_subtract_scacq_screl
+    hsa_signal_subtract_scacquire
+    hsa_signal_subtract_screlease
+    hsa_signal_and_acq_rel
+    hsa_signal_and_acquire
+    hsa_signal_and_relaxed
+    hsa_signal_and_release
+    hsa_signal_and_scacq_screl
+    hsa_signal_and_scacquire
+    hsa_signal_and_screlease
+    hsa_signal_or_acq_rel
+    hsa_signal_or_acquire
+    hsa_signal_or_relaxed
+    hsa_signal_or_release
+    hsa_signal_or_scacq_screl
+    hsa_signal_or_scacquire
+    hsa_signal_or_screlease
+    hsa_signal_xor_acq_rel
+    hsa_signal_xor_acquire
+    hsa_signal_xor_relaxed
+    hsa_signal_xor_release
+    hsa_signal_xor_scacq_screl
+    hsa_signal_xor_scacquire
+    hsa_signal_xor_screlease);

@@ -1,0 +1,143 @@
+//! Memory that the application gets and gives back.
+
+use std::ffi::c_void;
+
+use hsa_replay_engine::handles::Pool;
+use hsa_replay_engine::{Allocation, Source};
+use hsa_sys::{
+    HSA_STATUS_SUCCESS, hsa_agent_t, hsa_amd_ipc_memory_t, hsa_amd_memory_pool_t,
+    hsa_amd_svm_attribute_pair_t, hsa_handle_t, hsa_region_t, hsa_status_t,
+};
+
+use crate::forward::real;
+use crate::life;
+
+/// Tells the engine of memory at the address that a successful call has written to `place`.
+///
+/// # Safety
+/// If `status` is success, `place` is null or holds the address.
+unsafe fn allocated(status: hsa_status_t, place: *mut *mut c_void, bytes: usize, source: Source) {
+    if status != HSA_STATUS_SUCCESS || place.is_null() {
+        return;
+    }
+    // SAFETY: not null, hence the place that the call has written to.
+    let address = unsafe { place.read() };
+    if !address.is_null() {
+        let allocation = Allocation { address: address.addr() as u64, bytes: bytes as u64, source };
+        life::with(|engine| engine.memory_allocated(&allocation));
+    }
+}
+
+/// Makes a call that frees, unmaps or detaches memory, around which the engine's record of it goes.
+pub fn freeing(address: *mut c_void, call: impl FnOnce() -> hsa_status_t) -> hsa_status_t {
+    let freeing = life::with(|engine| engine.memory_freeing(address.addr() as u64));
+    let status = call();
+    if let Some(freeing) = freeing {
+        life::with(|engine| engine.memory_freed(freeing, status == HSA_STATUS_SUCCESS));
+    }
+    status
+}
+
+pub unsafe extern "C" fn hsa_amd_memory_pool_allocate(
+    pool: hsa_amd_memory_pool_t,
+    size: usize,
+    flags: u32,
+    place: *mut *mut c_void,
+) -> hsa_status_t {
+    // SAFETY: the caller's obligations are passed on.
+    let status = unsafe { real!(hsa_amd_memory_pool_allocate)(pool, size, flags, place) };
+    // SAFETY: the call writes the address there when it succeeds.
+    unsafe { allocated(status, place, size, Source::Pool { pool: Pool(pool.handle), flags }) };
+    status
+}
+
+pub unsafe extern "C" fn hsa_amd_memory_pool_free(address: *mut c_void) -> hsa_status_t {
+    // SAFETY: the caller's obligations are passed on.
+    freeing(address, || unsafe { real!(hsa_amd_memory_pool_free)(address) })
+}
+
+pub unsafe extern "C" fn hsa_memory_allocate(
+    region: hsa_region_t,
+    size: usize,
+    place: *mut *mut c_void,
+) -> hsa_status_t {
+    // SAFETY: the caller's obligations are passed on.
+    let status = unsafe { real!(hsa_memory_allocate)(region, size, place) };
+    // SAFETY: the call writes the address there when it succeeds.
+    unsafe { allocated(status, place, size, Source::Region { region: Pool(region.handle) }) };
+    status
+}
+
+pub unsafe extern "C" fn hsa_memory_free(address: *mut c_void) -> hsa_status_t {
+    // SAFETY: the caller's obligations are passed on.
+    freeing(address, || unsafe { real!(hsa_memory_free)(address) })
+}
+
+pub unsafe extern "C" fn hsa_amd_ipc_memory_attach(
+    handle: *const hsa_amd_ipc_memory_t,
+    size: usize,
+    num_agents: u32,
+    agents: *const hsa_agent_t,
+    place: *mut *mut c_void,
+) -> hsa_status_t {
+    // SAFETY: the caller's obligations are passed on.
+    let status = unsafe { real!(hsa_amd_ipc_memory_attach)(handle, size, num_agents, agents, place) };
+    // SAFETY: the call writes the address there when it succeeds.
+    unsafe { allocated(status, place, size, Source::IpcImport) };
+    status
+}
+
+pub unsafe extern "C" fn hsa_amd_ipc_memory_detach(address: *mut c_void) -> hsa_status_t {
+    // SAFETY: the caller's obligations are passed on.
+    freeing(address, || unsafe { real!(hsa_amd_ipc_memory_detach)(address) })
+}
+
+#[allow(clippy::too_many_arguments, reason = "the signature is ROCr's")]
+pub unsafe extern "C" fn hsa_amd_interop_map_buffer(
+    num_agents: u32,
+    agents: *mut hsa_agent_t,
+    handle: hsa_handle_t,
+    flags: u32,
+    size: *mut usize,
+    place: *mut *mut c_void,
+    metadata_size: *mut usize,
+    metadata: *mut *const c_void,
+) -> hsa_status_t {
+    // SAFETY: the caller's obligations are passed on.
+    let status = unsafe {
+        real!(hsa_amd_interop_map_buffer)(
+            num_agents,
+            agents,
+            handle,
+            flags,
+            size,
+            place,
+            metadata_size,
+            metadata,
+        )
+    };
+    if status == HSA_STATUS_SUCCESS && !size.is_null() {
+        // SAFETY: the call has succeeded and written the size and the address.
+        unsafe { allocated(status, place, size.read(), Source::Interop) };
+    }
+    status
+}
+
+pub unsafe extern "C" fn hsa_amd_interop_unmap_buffer(address: *mut c_void) -> hsa_status_t {
+    // SAFETY: the caller's obligations are passed on.
+    freeing(address, || unsafe { real!(hsa_amd_interop_unmap_buffer)(address) })
+}
+
+pub unsafe extern "C" fn hsa_amd_svm_attributes_set(
+    address: *mut c_void,
+    size: usize,
+    list: *mut hsa_amd_svm_attribute_pair_t,
+    count: usize,
+) -> hsa_status_t {
+    // SAFETY: the caller's obligations are passed on.
+    let status = unsafe { real!(hsa_amd_svm_attributes_set)(address, size, list, count) };
+    let mut address = address;
+    // SAFETY: the place is a local variable that holds the address.
+    unsafe { allocated(status, &raw mut address, size, Source::Managed) };
+    status
+}

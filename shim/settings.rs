@@ -1,0 +1,64 @@
+//! What the environment and the config file ask for, read once, on the first HSA call.
+//!
+//! A setting that cannot be used is one line on standard error. Nothing is armed then, but the log and the real runtime's path still count: they
+//! are about being the library, not about replay.
+
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use hsa_replay_contract::settings::read_config_file;
+use hsa_replay_contract::{OPTIONS, OptionId, Settings};
+
+use crate::log;
+
+/// Settings that hold whatever else is wrong.
+const ALWAYS: [OptionId; 3] = [OptionId::Runtime, OptionId::Log, OptionId::LogFile];
+
+static SETTINGS: AtomicPtr<Settings> = AtomicPtr::new(null_mut());
+
+/// The process's settings. The first call reads them and sets logging up.
+pub fn get() -> &'static Settings {
+    let known = SETTINGS.load(Ordering::Acquire);
+    if !known.is_null() {
+        // SAFETY: published below, never freed or written again.
+        return unsafe { &*known };
+    }
+    let (settings, error) = read();
+    let mine = Box::into_raw(Box::new(settings));
+    // No lock: a thread that holds the dynamic loader's could wait for it (see `bind`). Of several readers the first one speaks.
+    match SETTINGS.compare_exchange(null_mut(), mine, Ordering::AcqRel, Ordering::Acquire) {
+        Ok(_) => {
+            // SAFETY: just published, see above.
+            let settings = unsafe { &*mine };
+            log::init(settings);
+            if let Some(error) = error {
+                log::say(format_args!("{error}; replay is off"));
+            }
+            for warning in &settings.warnings {
+                log::say(format_args!("{warning}"));
+            }
+            settings
+        }
+        Err(first) => {
+            // SAFETY: `mine` was not published, so nobody else has it.
+            drop(unsafe { Box::from_raw(mine) });
+            // SAFETY: as for `known`.
+            unsafe { &*first }
+        }
+    }
+}
+
+fn read() -> (Settings, Option<String>) {
+    match Settings::from_environment(std::env::vars_os(), read_config_file) {
+        Ok(settings) => (settings, None),
+        Err(error) => {
+            let always: Vec<_> =
+                OPTIONS.iter().filter(|spec| ALWAYS.contains(&spec.id)).map(|spec| spec.variable).collect();
+            let kept = std::env::vars_os().filter(|(name, _)| always.iter().any(|known| name == known));
+            let settings = Settings::from_environment(kept, read_config_file)
+                .or_else(|_| Settings::from_environment([], read_config_file))
+                .unwrap_or_else(|_| unreachable!("defaults are valid"));
+            (settings, Some(error.to_string()))
+        }
+    }
+}
