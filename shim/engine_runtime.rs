@@ -7,11 +7,12 @@ mod memory;
 mod queues;
 mod signals;
 
+use std::mem::MaybeUninit;
 use std::time::Duration;
 
 use hsa_replay_engine::handles::{Agent, Executable, HardwareQueue, Pool, Signal};
 use hsa_replay_engine::runtime::{
-    AgentFacts, Copy, KernelSymbol, LoadedCodeObject, PointerFacts, PoolFacts, Runtime, RuntimeResult,
+    AgentFacts, Copy, LoadedCodeObject, PointerFacts, PoolFacts, Runtime, RuntimeResult,
 };
 use hsa_sys::{hsa_agent_t, hsa_amd_memory_pool_t};
 
@@ -50,6 +51,21 @@ impl RealRuntime {
 }
 
 impl Runtime for RealRuntime {
+    /// Blocks all signals on the thread, so that the application's handlers run on its own threads as ever.
+    fn enter_thread(&self) {
+        let mut all = MaybeUninit::<libc::sigset_t>::uninit();
+        // SAFETY: the set is filled before it is used; the mask is that of this thread of ours alone.
+        unsafe {
+            libc::sigfillset(all.as_mut_ptr());
+            libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), std::ptr::null_mut());
+        }
+    }
+
+    fn end_process(&self, code: i32) {
+        // SAFETY: ends the process without running anything of it.
+        unsafe { libc::_exit(code) }
+    }
+
     fn agents(&self) -> RuntimeResult<Vec<AgentFacts>> {
         agents::all()
     }
@@ -136,10 +152,6 @@ impl Runtime for RealRuntime {
 
     fn loaded_code_objects(&self, executable: Executable) -> RuntimeResult<Vec<LoadedCodeObject>> {
         self.loader.loaded_code_objects(executable)
-    }
-
-    fn kernels(&self, executable: Executable, agent: Agent) -> RuntimeResult<Vec<KernelSymbol>> {
-        code::kernels(executable, agent)
     }
 }
 

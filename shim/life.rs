@@ -9,11 +9,12 @@ use std::ptr::null_mut;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
+use hsa_replay_contract::report::Writer;
 use hsa_replay_engine::Engine;
 use parking_lot::Mutex;
 
 use crate::engine_runtime::RealRuntime;
-use crate::{arming, log};
+use crate::{arming, log, settings};
 
 /// The running engine, null when none runs. Engines are never freed: a hook in another thread may still hold one.
 static ENGINE: AtomicPtr<Engine> = AtomicPtr::new(null_mut());
@@ -77,7 +78,11 @@ pub fn initialised() {
 
 fn start() -> Result<Engine, String> {
     let runtime = RealRuntime::new().map_err(|error| format!("{error}; replay is off"))?;
-    let engine = Engine::start(Arc::new(runtime)).map_err(|error| error.to_string())?;
+    let settings = settings::get();
+    let report = Writer::open(&settings.output, std::process::id())
+        .map_err(|error| format!("{error}; replay is off"))?;
+    let engine =
+        Engine::start(Arc::new(runtime), settings.clone(), report).map_err(|error| error.to_string())?;
     static AT_EXIT: std::sync::Once = std::sync::Once::new();
     AT_EXIT.call_once(|| {
         // SAFETY: the handler is a function of this library, which is never unloaded.

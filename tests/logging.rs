@@ -57,7 +57,7 @@ fn a_bad_filter_or_file_is_one_line_and_the_application_is_unharmed() {
     std::fs::write(stage.path("text"), "in the way of a folder\n").expect("a file");
     let file = |value: &OsString| ("HSA_REPLAY_LOG_FILE", value.clone());
     let cases = [
-        (vec![log("shim=loudest")], "HSA_REPLAY_LOG=shim=loudest"),
+        (vec![log("shim=loudest")], "HSA_REPLAY_LOG=shim=loudest: must be levels"),
         (vec![log("info"), file(&folder)], "is a folder"),
         (vec![log("info"), file(&nowhere)], "nowhere.log"),
     ];

@@ -75,7 +75,8 @@ fn build_version() -> RuntimeResult<String> {
     }
     // SAFETY: the attribute is a static C string of the runtime.
     let text = unsafe { CStr::from_ptr(std::ptr::with_exposed_provenance::<c_char>(text)) };
-    Ok(text.to_string_lossy().into_owned())
+    // Some builds put quotation marks around it.
+    Ok(text.to_string_lossy().trim_matches('"').to_owned())
 }
 
 fn interface_version() -> RuntimeResult<String> {

@@ -1,6 +1,6 @@
-//! Loaded code objects, through the loader extension's table, and kernel symbols.
+//! Loaded code objects, through the loader extension's table.
 //!
-//! Sources: `hsa_ven_amd_loader.h` (`hsa_ven_amd_loader_1_01_pfn_t`, present since ROCm 2) and the executable functions of `hsa.h`.
+//! Source: `hsa_ven_amd_loader.h`, `hsa_ven_amd_loader_1_01_pfn_t`.
 
 use std::ffi::{c_int, c_void};
 use std::fs::File;
@@ -9,7 +9,7 @@ use std::os::fd::{FromRawFd as _, RawFd};
 use std::os::unix::fs::FileExt as _;
 
 use hsa_replay_engine::handles::{Agent, Executable};
-use hsa_replay_engine::runtime::{KernelSymbol, LoadedCodeObject, RuntimeError, RuntimeResult};
+use hsa_replay_engine::runtime::{LoadedCodeObject, RuntimeError, RuntimeResult};
 use hsa_sys::*;
 
 use super::call::{attribute, call, checked, collect};
@@ -127,50 +127,4 @@ fn read_memory(base: u64, size: u64) -> Option<Vec<u8>> {
     let mut bytes = vec![0_u8; size];
     File::open("/proc/self/mem").ok()?.read_exact_at(&mut bytes, base).ok()?;
     Some(bytes)
-}
-
-/// The kernel symbols of a frozen executable on one agent.
-pub fn kernels(executable: Executable, agent: Agent) -> RuntimeResult<Vec<KernelSymbol>> {
-    unsafe extern "C" fn gather(
-        _executable: hsa_executable_t,
-        _agent: hsa_agent_t,
-        symbol: hsa_executable_symbol_t,
-        list: *mut c_void,
-    ) -> hsa_status_t {
-        // SAFETY: the list that is passed below.
-        unsafe { collect(symbol, list) }
-    }
-    let mut symbols: Vec<hsa_executable_symbol_t> = Vec::new();
-    let (executable, agent) = (hsa_executable_t { handle: executable.0 }, hsa_agent_t { handle: agent.0 });
-    // SAFETY: the callback is for this list, which outlives the call.
-    unsafe {
-        call!(hsa_executable_iterate_agent_symbols(
-            executable,
-            agent,
-            Some(gather),
-            (&raw mut symbols).cast()
-        ))
-    }?;
-    symbols.into_iter().filter_map(|symbol| kernel(symbol).transpose()).collect()
-}
-
-fn kernel(symbol: hsa_executable_symbol_t) -> RuntimeResult<Option<KernelSymbol>> {
-    let info = |what: hsa_executable_symbol_info_t, place: *mut c_void| {
-        // SAFETY: each attribute asked for here is of the type, or the length, of its place.
-        unsafe { call!(hsa_executable_symbol_get_info(symbol, what, place)) }
-    };
-    let kind: hsa_symbol_kind_t = attribute(|place| info(HSA_EXECUTABLE_SYMBOL_INFO_TYPE, place))?;
-    if kind != HSA_SYMBOL_KIND_KERNEL {
-        return Ok(None);
-    }
-    let length: u32 = attribute(|place| info(HSA_EXECUTABLE_SYMBOL_INFO_NAME_LENGTH, place))?;
-    let mut name = vec![0_u8; length as usize];
-    info(HSA_EXECUTABLE_SYMBOL_INFO_NAME, name.as_mut_ptr().cast())?;
-    Ok(Some(KernelSymbol {
-        name: String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned(),
-        kernel_object: attribute(|place| info(HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT, place))?,
-        kernarg_bytes: attribute(|place| {
-            info(HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_KERNARG_SEGMENT_SIZE, place)
-        })?,
-    }))
 }
