@@ -115,7 +115,8 @@ fn option_args() -> impl Iterator<Item = Arg> {
         let value = arg
             .value_name(spec.value_name.unwrap_or("VALUE"))
             .value_parser(OsStringValueParser::new())
-            .allow_hyphen_values(spec.kind == ValueKind::Regex);
+            .allow_hyphen_values(spec.kind == ValueKind::Regex)
+            .allow_negative_numbers(true);
         // Given twice, the last value counts, as with most commands; kinds add up.
         vec![match spec.kind {
             ValueKind::Kinds => value.action(ArgAction::Append),
@@ -258,5 +259,23 @@ mod tests {
         assert_eq!(failure.code, 125);
         let message = failure.message.expect("message");
         assert!(message.contains("'--pases'") && !message.contains('\n'), "{message}");
+    }
+
+    #[test]
+    fn every_command_in_the_documentation_is_understood() {
+        let text =
+            [include_str!("../../docs/usage.md"), include_str!("../../docs/configuration.md")].concat();
+        let lines: Vec<&str> = text.lines().filter_map(command_in).collect();
+        assert!(lines.len() >= 9, "{lines:?}");
+        for line in lines {
+            let words = line.split_whitespace().map(|word| word.trim_matches('"').into());
+            parse(words).unwrap_or_else(|outcome| panic!("{line}: {outcome:?}"));
+        }
+    }
+
+    /// The command that a line of a shell block runs.
+    fn command_in(line: &str) -> Option<&str> {
+        let line = line.strip_prefix("eval \"$(").and_then(|rest| rest.strip_suffix(")\"")).unwrap_or(line);
+        line.starts_with("hsa-replay ").then_some(line)
     }
 }

@@ -45,13 +45,14 @@ fn a_program_that_cannot_be_run_gives_126_or_127_as_env_does() {
 fn bad_settings_give_125_before_the_program_starts() {
     let place = Place::new();
     let witness = ["--", "touch", "started"];
-    let bad_options: [&[&str]; 12] = [
+    let bad_options: [&[&str]; 13] = [
         &["--passes", "0"],
         &["--passes", "65536"],
         &["--passes=-1"],
         &["--kernel", "saxpy("],
         &["--launch-skip", "few"],
         &["--timeout", "0"],
+        &["--timeout", "-3"],
         &["--budget", "much"],
         &["--allow", "everything"],
         &["--no-such-option"],

@@ -161,7 +161,7 @@ pub const OPTIONS: [OptionSpec; 15] = [
         value_name: Some("FILE"),
         kind: ValueKind::Path,
         default: "standard error",
-        help: "Append the log to FILE; {pid} in it becomes the process id",
+        help: "Append the log to FILE",
         details: "",
     },
     OptionSpec {

@@ -9,6 +9,9 @@ use crate::{OptionId, OptionSpec, ValueKind};
 /// Prefix of all variables of hsa-replay.
 const VARIABLE_PREFIX: &str = "HSA_REPLAY_";
 
+/// Variables with our prefix that are read elsewhere: by `scripts/rocm-root`.
+const ELSEWHERE: [&str; 1] = ["HSA_REPLAY_ROOTS"];
+
 /// Longest part of a bad value that an error shows, in characters.
 const SHOWN_VALUE: usize = 80;
 
@@ -92,6 +95,7 @@ impl Layer {
             match name.to_str().and_then(OptionSpec::by_variable) {
                 Some(_) if text.is_empty() => {}
                 Some(spec) => layer.set(spec.id, Given { text, source: Source::Environment }),
+                None if ELSEWHERE.iter().any(|known| name == *known) => {}
                 None => warnings.push(format!("{} is not a variable of hsa-replay: ignored", shorten(&name))),
             }
         }

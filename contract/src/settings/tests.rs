@@ -110,7 +110,9 @@ fn a_weaker_layer_that_is_overridden_is_not_parsed() {
 fn unknown_keys_are_errors_and_unknown_variables_are_one_warning_each() {
     let line = problem(from_file("pases = 3"));
     assert!(line.starts_with("/etc/replay.toml: pases: unknown key; the keys are passes, kernel"), "{line}");
-    let settings = from_vars(&[("HSA_REPLAY_PASES", "3"), ("HSA_TOOLS_LIB", "x")]).expect("harmless");
+    let settings =
+        from_vars(&[("HSA_REPLAY_PASES", "3"), ("HSA_TOOLS_LIB", "x"), ("HSA_REPLAY_ROOTS", "/r")])
+            .expect("harmless");
     assert_eq!(settings.warnings, ["HSA_REPLAY_PASES is not a variable of hsa-replay: ignored"]);
     assert!(!settings.armed());
 }
