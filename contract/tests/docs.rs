@@ -104,7 +104,7 @@ fn the_config_file_in_the_documentation_is_accepted() {
     let text = doc("configuration.md");
     let start = text.find("```toml\n").expect("example") + 8;
     let end = start + text[start..].find("```").expect("end");
-    let file = text[start..end].as_bytes().to_vec();
+    let file = text.as_bytes()[start..end].to_vec();
     let settings = hsa_replay_contract::Settings::from_environment(
         [("HSA_REPLAY_CONFIG".into(), "replay.toml".into())],
         |_| Ok(file),
