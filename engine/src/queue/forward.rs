@@ -47,12 +47,8 @@ pub(crate) enum Stop {
 impl SoftQueue {
     /// Forwards what is ready.
     pub(super) fn forward(&self, forwarder: &mut Forwarder) -> Stop {
-        let first = forwarder.read;
         let stop = self.forward_ready(forwarder);
-        if forwarder.read != first {
-            self.hardware().publish(&mut forwarder.position);
-            self.object().set_read_index(forwarder.read);
-        }
+        self.hardware().publish(&mut forwarder.position);
         stop
     }
 
@@ -78,6 +74,7 @@ impl SoftQueue {
             if !self.hardware().has_space(&mut forwarder.position) {
                 return Stop::Full;
             }
+            self.consume(forwarder);
             if packet.kind() == Kind::Dispatch {
                 forwarder.candidate = select(self.agent(), &mut forwarder.kernels, &packet);
                 if forwarder.candidate.is_some() {
@@ -86,7 +83,6 @@ impl SoftQueue {
             }
             self.note_completion(&packet);
             self.hardware().write(&mut forwarder.position, &packet);
-            self.consume(forwarder);
         }
     }
 
@@ -97,10 +93,11 @@ impl SoftQueue {
         }
     }
 
-    /// Gives the slot at the head back; the caller moves the visible read index afterwards.
+    /// Gives the slot at the head back: its packet is taken over. This comes before the packet can complete, as on hardware.
     fn consume(&self, forwarder: &mut Forwarder) {
         self.object().ring().invalidate(forwarder.read);
         forwarder.read += 1;
+        self.object().set_read_index(forwarder.read);
     }
 
     /// Whether the hardware ring has room for a packet.
@@ -114,7 +111,7 @@ impl SoftQueue {
         self.hardware().publish(&mut forwarder.position);
     }
 
-    /// Sends the candidate at the head to the hardware as it is. False: the hardware ring is full, and the candidate stays.
+    /// Sends the candidate to the hardware as it is. False: the hardware ring is full, and the candidate stays.
     pub(crate) fn forward_candidate(&self, forwarder: &mut Forwarder) -> bool {
         let Some(packet) = forwarder.candidate().map(|candidate| candidate.packet) else {
             return true;
@@ -124,31 +121,8 @@ impl SoftQueue {
         }
         self.note_completion(&packet);
         self.submit(forwarder, &packet);
-        self.finish_candidate(forwarder);
+        forwarder.drop_candidate();
         true
-    }
-
-    /// The candidate at the head has run (or is on its way): its slot is free.
-    pub(crate) fn finish_candidate(&self, forwarder: &mut Forwarder) {
-        forwarder.candidate = None;
-        self.consume(forwarder);
-        self.object().set_read_index(forwarder.read);
-    }
-
-    /// After a panic in a window: whatever ran of the candidate, it completes once.
-    pub(crate) fn recover_candidate(&self, forwarder: &mut Forwarder) {
-        let Some(candidate) = &mut forwarder.candidate else {
-            return;
-        };
-        match candidate.stage {
-            Stage::New | Stage::Settled => candidate.stage = Stage::Settled,
-            Stage::Submitted | Stage::Watching(_) => {
-                // A barrier behind its last pass completes in its place.
-                candidate.packet = Packet::drain_barrier(candidate.packet.completion_signal());
-                candidate.stage = Stage::Settled;
-            }
-            Stage::Completed => self.finish_candidate(forwarder),
-        }
     }
 
     /// The dispatches that wait in software, as far as they are written.
@@ -178,7 +152,23 @@ impl Forwarder {
         }
     }
 
-    /// Forgets the candidate of a queue that died.
+    /// After a panic in a window: whatever ran of the candidate, it completes once.
+    pub(crate) fn recover_candidate(&mut self) {
+        let Some(candidate) = &mut self.candidate else {
+            return;
+        };
+        match candidate.stage {
+            Stage::New | Stage::Settled => candidate.stage = Stage::Settled,
+            Stage::Submitted | Stage::Watching(_) => {
+                // A barrier behind its last pass completes in its place.
+                candidate.packet = Packet::drain_barrier(candidate.packet.completion_signal());
+                candidate.stage = Stage::Settled;
+            }
+            Stage::Completed => self.candidate = None,
+        }
+    }
+
+    /// The candidate has run, is on its way, or went with its queue.
     pub(crate) fn drop_candidate(&mut self) {
         self.candidate = None;
     }

@@ -154,5 +154,5 @@ fn complete(queue: &SoftQueue, forwarder: &mut Forwarder, ticks: Option<[u64; 2]
         process.promises.decremented(signal);
         process.runtime.subtract_signal(signal, 1);
     }
-    queue.finish_candidate(forwarder);
+    forwarder.drop_candidate();
 }

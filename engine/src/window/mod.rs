@@ -144,5 +144,5 @@ pub(crate) fn recover(queue: &SoftQueue) {
     let agent = queue.agent();
     let mut forwarder = queue.lock();
     agent.open_gate();
-    queue.recover_candidate(&mut forwarder);
+    forwarder.recover_candidate();
 }
