@@ -89,13 +89,18 @@ struct Wake {
 
 impl Wake {
     fn raise(self, view: &View<'_>, events: &Events) -> Result<(), Fault> {
-        if self.mailbox == 0 || self.event == 0 {
+        if self.event == 0 {
             return Ok(());
         }
-        view.store(self.mailbox, u64::from(self.event))?;
+        if self.mailbox != 0 {
+            view.store(self.mailbox, u64::from(self.event))?;
+        }
         // A program may destroy the event while its last signal is on the way; the driver ignores that too.
         let _ = events.set(self.event);
-        view.store(self.mailbox, EMPTY_MAILBOX)
+        if self.mailbox != 0 {
+            view.store(self.mailbox, EMPTY_MAILBOX)?;
+        }
+        Ok(())
     }
 }
 

@@ -193,6 +193,14 @@ impl Memory {
         self.buffers.lock().get(&id).cloned()
     }
 
+    /// The allocation that holds byte `offset` of the memory file.
+    #[must_use]
+    pub fn buffer_at_offset(&self, offset: u64) -> Option<Arc<Buffer>> {
+        let holds =
+            |b: &&Arc<Buffer>| b.offset.is_some_and(|start| start <= offset && offset - start < b.bytes);
+        self.buffers.lock().values().find(holds).cloned()
+    }
+
     /// Frees a handle: its mappings go now, its memory when the last import is gone too.
     ///
     /// # Errors

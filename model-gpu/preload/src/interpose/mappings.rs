@@ -14,6 +14,19 @@ fn leaving(session: &Session, at: *mut c_void, bytes: usize) {
     session.machine.memory.host_unmapped(at, bytes);
 }
 
+/// The protection of the program's view of device memory at `offset`.
+///
+/// A runtime maps VRAM that the host cannot reach without any access. HIP 7 still writes kernel arguments there: into
+/// memory that it allocates as executable, so that memory is given to it.
+fn allowed(session: &Session, offset: libc::off_t, wanted: c_int) -> c_int {
+    if wanted != libc::PROT_NONE {
+        return wanted;
+    }
+    let buffer =
+        u64::try_from(offset).ok().and_then(|offset| session.machine.memory.buffer_at_offset(offset));
+    if buffer.is_some_and(|b| b.rights.executable) { libc::PROT_READ | libc::PROT_WRITE } else { wanted }
+}
+
 macro_rules! mmap_functions {
     ($($name:ident),*) => {$(
         /// Catches the C library's function of this name.
@@ -21,7 +34,7 @@ macro_rules! mmap_functions {
         unsafe extern "C" fn $name(
             at: *mut c_void,
             bytes: usize,
-            protection: c_int,
+            mut protection: c_int,
             flags: c_int,
             fd: c_int,
             offset: libc::off_t,
@@ -34,6 +47,7 @@ macro_rules! mmap_functions {
                     leaving(session, at, bytes);
                 }
                 if fd >= 0 && session.owns(fd) {
+                    protection = allowed(session, offset, protection);
                     trace!("mmap of {bytes:#x} bytes at {at:p}, offset {offset:#x}, protection {protection}");
                 }
             }

@@ -27,6 +27,9 @@ const FAIL: u32 = 2;
 const WHOLE_GPU_RESET: u32 = 0;
 const GPU_HANG: u32 = 0;
 
+/// `KFD_MMAP_TYPE_EVENTS`: says that signal events have slots in the page of mailboxes.
+const MMAP_TYPE_EVENTS: u64 = 2 << 62;
+
 /// A timeout that means for ever.
 const INFINITE: u32 = u32::MAX;
 
@@ -50,6 +53,7 @@ pub(super) fn create_event(session: &Session, args: &mut CreateEvent) -> Answer 
     args.event_id = id;
     if kind == Kind::Signal {
         (args.event_trigger_data, args.event_slot_index) = (id, id);
+        args.event_page_offset = MMAP_TYPE_EVENTS;
     }
     Ok(())
 }

@@ -91,7 +91,7 @@ pub(crate) unsafe fn ioctl(session: &Session, request: c_ulong, argument: *mut c
     };
     match result {
         Ok(()) => {
-            if number != 0x0c && number != 0x05 {
+            if number != 0x05 {
                 trace!("ioctl {name}");
             }
             0

@@ -129,6 +129,7 @@ impl<'m> Processor<'m> {
         fence(Ordering::SeqCst);
         let ticks = self.amd.profiling(&view)?.then(|| (began, clock::ticks()));
         view.store(address, PacketType::INVALID_HEADER)?;
+        trace!("queue {}: packet {} done, signal {:#x}", self.queue.id, self.next, signal.0);
         self.next += 1;
         self.began = None;
         view.store(self.queue.spec.read_pointer, self.next)?;

@@ -58,6 +58,7 @@ impl<'m> Processor<'m> {
         // Pairs with the program's release before it rang: the packet and its source data are visible.
         fence(Ordering::SeqCst);
         let packet = Packet::fetch(&self.view(), &self.queue.spec, self.next, limit)?;
+        trace!("sdma queue {}: {packet}", self.queue.id);
         self.execute(&packet)?;
         fence(Ordering::SeqCst);
         self.next += packet.bytes();
@@ -73,7 +74,6 @@ impl<'m> Processor<'m> {
             Opcode::CopyLinear => {
                 let bytes = u64::from(packet.word(1) & 0x3fff_ffff) + 1;
                 let (from, to) = (packet.address(3), packet.address(5));
-                trace!("sdma queue {}: copies {bytes:#x} bytes from {from:#x} to {to:#x}", self.queue.id);
                 copy::chunks(to, from, bytes, |to, from, bytes| {
                     if self.queue.shall_stop() {
                         return Err(Trouble::Stopped);

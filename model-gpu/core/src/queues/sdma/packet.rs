@@ -1,5 +1,7 @@
 //! SDMA packets: opcodes, lengths, and their words.
 
+use core::fmt;
+
 use super::Trouble;
 use crate::memory::View;
 use crate::queues::Spec;
@@ -97,5 +99,11 @@ impl Packet {
     /// Length in bytes.
     pub(super) fn bytes(&self) -> u64 {
         4 * self.words.len() as u64
+    }
+}
+
+impl fmt::Display for Packet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} {:08x?}", self.opcode, &self.words[..self.words.len().min(16)])
     }
 }
