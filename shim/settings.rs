@@ -3,6 +3,7 @@
 //! A setting that cannot be used is one line on standard error. Nothing is armed then, but the log and the real runtime's path still count: they
 //! are about being the library, not about replay.
 
+use std::ffi::OsString;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
@@ -11,8 +12,9 @@ use hsa_replay_contract::{OPTIONS, OptionId, Settings};
 
 use crate::log;
 
-/// Settings that hold whatever else is wrong.
-const ALWAYS: [OptionId; 3] = [OptionId::Runtime, OptionId::Log, OptionId::LogFile];
+/// Settings that hold although another one is bad, fewer and fewer: one of them may be the bad one.
+const KEPT: [&[OptionId]; 3] =
+    [&[OptionId::Runtime, OptionId::Log, OptionId::LogFile], &[OptionId::Runtime], &[]];
 
 static SETTINGS: AtomicPtr<Settings> = AtomicPtr::new(null_mut());
 
@@ -51,14 +53,17 @@ pub fn get() -> &'static Settings {
 fn read() -> (Settings, Option<String>) {
     match Settings::from_environment(std::env::vars_os(), read_config_file) {
         Ok(settings) => (settings, None),
-        Err(error) => {
-            let always: Vec<_> =
-                OPTIONS.iter().filter(|spec| ALWAYS.contains(&spec.id)).map(|spec| spec.variable).collect();
-            let kept = std::env::vars_os().filter(|(name, _)| always.iter().any(|known| name == known));
-            let settings = Settings::from_environment(kept, read_config_file)
-                .or_else(|_| Settings::from_environment([], read_config_file))
-                .unwrap_or_else(|_| unreachable!("defaults are valid"));
-            (settings, Some(error.to_string()))
-        }
+        Err(error) => (keep_what_is_right(), Some(error.to_string())),
     }
+}
+
+fn keep_what_is_right() -> Settings {
+    let kept = KEPT.iter().find_map(|options| {
+        let is_kept = |name: &OsString| {
+            OPTIONS.iter().any(|spec| options.contains(&spec.id) && name.as_os_str() == spec.variable)
+        };
+        let variables = std::env::vars_os().filter(|(name, _)| is_kept(name));
+        Settings::from_environment(variables, read_config_file).ok()
+    });
+    kept.unwrap_or_else(|| unreachable!("without variables all settings are defaults"))
 }
