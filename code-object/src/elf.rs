@@ -18,6 +18,8 @@ const MAX_PROGRAM_HEADERS: usize = 1024;
 const NAME_BYTES_PER_FILE_BYTE: usize = 8;
 /// Suffix of a kernel descriptor's symbol.
 const DESCRIPTOR_SUFFIX: &[u8] = b".kd";
+/// The variable through which LLVM's GPU libc asks the host for services.
+const RPC_CLIENT: &[u8] = b"__llvm_rpc_client";
 
 type Endian = LittleEndian;
 const ENDIAN: Endian = LittleEndian;
@@ -50,6 +52,8 @@ pub(crate) struct Symbols {
     pub(crate) descriptors: HashMap<String, u64>,
     /// Data symbols of `.dynsym`, then those of `.symtab`.
     pub(crate) data: Vec<DataSymbol>,
+    /// Whether the object brings LLVM's own means of calling the host, as OpenMP programs do.
+    pub(crate) has_rpc_client: bool,
 }
 
 impl<'data> File<'data> {
@@ -137,7 +141,7 @@ impl<'data> File<'data> {
     /// Descriptor and data symbols of both symbol tables. A stripped file has only `.dynsym`.
     pub(crate) fn symbols(&self) -> Result<Symbols, Error> {
         let sections = self.header.sections(ENDIAN, self.bytes).map_err(malformed("section headers"))?;
-        let mut symbols = Symbols { descriptors: HashMap::new(), data: Vec::new() };
+        let mut symbols = Symbols { descriptors: HashMap::new(), data: Vec::new(), has_rpc_client: false };
         let mut budget = NameBudget::new(self.bytes.len());
         for kind in [SHT_DYNSYM, SHT_SYMTAB] {
             self.collect(&sections, kind, &mut symbols, &mut budget)?;
@@ -160,6 +164,7 @@ impl<'data> File<'data> {
             let name = table.symbol_name(ENDIAN, symbol).map_err(malformed("symbol name"))?;
             budget.spend(name.len())?;
             let is_descriptor = name.ends_with(DESCRIPTOR_SUFFIX);
+            symbols.has_rpc_client |= name == RPC_CLIENT;
             let name = String::from_utf8_lossy(name).into_owned();
             let address = symbol.st_value(ENDIAN);
             if is_descriptor {

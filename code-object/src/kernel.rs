@@ -12,6 +12,7 @@ pub struct Kernel {
     symbol: String,
     descriptor_address: u64,
     descriptor: KernelDescriptor,
+    has_rpc_client: bool,
     /// Size of the kernarg segment in bytes.
     pub kernarg_segment_size: u64,
     /// Alignment of the kernarg segment in bytes.
@@ -100,7 +101,8 @@ pub enum Access {
 pub enum HostCalls {
     /// The metadata has no buffer for them: it cannot.
     No,
-    /// The metadata names a buffer for them and omits hidden arguments that this kernel does not use: it does.
+    /// The metadata names a buffer for them and omits hidden arguments that this kernel does not use: it does. Also every
+    /// kernel of an object that holds the client of LLVM's remote calls, as OpenMP programs do.
     Yes,
     /// The metadata lists every hidden argument there is, as unoptimised builds do: it cannot be told.
     Unknown,
@@ -122,6 +124,7 @@ impl Kernel {
             symbol: raw.symbol,
             descriptor_address: address,
             descriptor,
+            has_rpc_client: symbols.has_rpc_client,
             kernarg_segment_size: raw.kernarg_segment_size,
             kernarg_segment_align: raw.kernarg_segment_align,
             group_segment_fixed_size: raw.group_segment_fixed_size,
@@ -180,7 +183,9 @@ impl Kernel {
     /// Whether the kernel asks the host for services.
     pub fn host_calls(&self) -> HostCalls {
         let lists = |kind| self.hidden_argument(&kind).is_some();
-        if !lists(HiddenKind::HostcallBuffer) && !lists(HiddenKind::PrintfBuffer) {
+        if self.has_rpc_client {
+            HostCalls::Yes
+        } else if !lists(HiddenKind::HostcallBuffer) && !lists(HiddenKind::PrintfBuffer) {
             HostCalls::No
         } else if lists(HiddenKind::MultigridSyncArg)
             && lists(HiddenKind::DefaultQueue)

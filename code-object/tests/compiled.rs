@@ -151,6 +151,16 @@ fn unoptimised_metadata_leaves_host_calls_open() {
 }
 
 #[test]
+fn an_object_with_a_client_for_remote_calls_may_call_the_host_from_every_kernel() {
+    let mut bytes = VARIABLES_V5.to_vec();
+    let name = b"_ZL14hidden_counter\0";
+    let at = bytes.windows(name.len()).position(|window| window == name).expect("the variable has a name");
+    bytes[at..at + 18].copy_from_slice(b"__llvm_rpc_client\0");
+    assert!(parse(&bytes).kernels().iter().all(|kernel| kernel.host_calls() == HostCalls::Yes));
+    assert!(parse(VARIABLES_V5).kernels().iter().all(|kernel| kernel.host_calls() == HostCalls::No));
+}
+
+#[test]
 fn the_bytes_may_start_at_any_address() {
     let mut shifted = vec![0; VARIABLES_V5.len() + 1];
     shifted[1..].copy_from_slice(VARIABLES_V5);
