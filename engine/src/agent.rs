@@ -1,5 +1,6 @@
 //! One agent: its gate, its queues and the worker that runs its windows.
 
+use crate::fence::CopyFence;
 use crate::gate::{Gate, Phase};
 use crate::handles::Agent;
 use crate::process::Process;
@@ -16,6 +17,7 @@ pub(crate) struct AgentState {
     /// Its number in the report's session.
     pub(crate) index: u32,
     pub(crate) gate: Gate,
+    pub(crate) fence: CopyFence,
     /// What windows keep from one to the next; the worker's alone.
     pub(crate) workspace: Mutex<Workspace>,
     queues: Mutex<Vec<Arc<SoftQueue>>>,
@@ -27,6 +29,8 @@ pub(crate) struct AgentState {
 struct Work {
     /// Queues whose head waits for the worker, each once.
     queues: VecDeque<Arc<SoftQueue>>,
+    /// Something other than a queue needs the worker.
+    look: bool,
     stop: bool,
     worker: Option<std::thread::JoinHandle<()>>,
 }
@@ -35,7 +39,7 @@ struct Work {
 pub(crate) enum Task {
     /// Looks at this queue.
     Queue(Arc<SoftQueue>),
-    /// Looks again at the queues that wait for room or a signal.
+    /// Looks again at the queues and copies that wait for something.
     Poll,
     /// Ends.
     Stop,
@@ -49,6 +53,7 @@ impl AgentState {
             agent,
             index,
             gate: Gate::default(),
+            fence: CopyFence::default(),
             workspace,
             queues: Mutex::default(),
             work: Mutex::default(),
@@ -103,6 +108,19 @@ impl AgentState {
         }
     }
 
+    /// Whether there is a worker: without a queue no window ever opens.
+    pub(crate) fn has_worker(&self) -> bool {
+        self.work.lock().worker.is_some()
+    }
+
+    /// Makes the worker look around.
+    pub(crate) fn wake(&self) {
+        let mut work = self.work.lock();
+        work.look = true;
+        drop(work);
+        self.wake.notify_one();
+    }
+
     fn enqueue(&self, queue: Arc<SoftQueue>) {
         let mut work = self.work.lock();
         if !work.queues.iter().any(|other| Arc::ptr_eq(other, &queue)) {
@@ -122,6 +140,9 @@ impl AgentState {
             if work.stop {
                 return Task::Stop;
             }
+            if std::mem::take(&mut work.look) {
+                return Task::Poll;
+            }
             match poll {
                 None => self.wake.wait(&mut work),
                 Some(Duration::ZERO) => {
@@ -130,7 +151,8 @@ impl AgentState {
                     return Task::Poll;
                 }
                 Some(time) => {
-                    if self.wake.wait_for(&mut work, time).timed_out() && work.queues.is_empty() {
+                    if self.wake.wait_for(&mut work, time).timed_out() && work.queues.is_empty() && !work.stop
+                    {
                         return Task::Poll;
                     }
                 }
@@ -149,6 +171,7 @@ impl AgentState {
     pub(crate) fn open_gate(&self) {
         if self.gate.phase() != Phase::Open {
             self.gate.set(Phase::Open);
+            self.fence.gate_opened();
             self.hand_over_all();
         }
     }

@@ -1,6 +1,7 @@
 //! The entry points that the hooks call.
 
 use crate::agent::AgentState;
+use crate::fence::{self, FencedCopy, SyncCopy};
 use crate::handles::{Agent, Executable, HardwareQueue, Pool, Signal};
 use crate::inventory::{Classifier, Inventory, Record};
 use crate::process::Process;
@@ -12,6 +13,7 @@ use crate::sync::{Arc, AtomicBool, Ordering};
 use hsa_replay_contract::Settings;
 use hsa_replay_contract::record;
 use hsa_replay_contract::report::Writer;
+use std::time::Instant;
 
 /// Where an application got memory from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +61,22 @@ pub enum Sharing {
     Exported,
     /// `hsa_amd_agents_allow_access` or `hsa_amd_vmem_set_access` for this agent; harmless unless it is another GPU.
     OpenedTo(Agent),
+}
+
+/// An asynchronous copy as its call names it.
+#[derive(Clone, Copy, Debug)]
+pub struct AsyncCopy<'a> {
+    /// The agents named in the call; a transfer that names none names the owners of its addresses.
+    pub agents: &'a [Agent],
+    /// `dep_signals`.
+    pub dependencies: &'a [Signal],
+    /// `completion_signal`.
+    pub completion: Signal,
+    /// Bytes; a copy of nothing is passed through.
+    pub bytes: u64,
+    /// Copies of equal order reach the runtime in the order of their calls: one number for each engine and direction, since
+    /// a copy engine takes its copies in order and applications rely on it.
+    pub order: u64,
 }
 
 /// The record that left the inventory for a free now under way; hand it back to [`Engine::memory_freed`].
@@ -144,6 +162,7 @@ impl Engine {
         }
         for agent in &self.agents {
             agent.stop();
+            agent.fence.flush_all();
         }
         for agent in &self.agents {
             drop(agent.release_queues());
@@ -211,6 +230,47 @@ impl Engine {
             self.process.code.destroy(executable);
             self.process.kernels.renew();
         }
+    }
+}
+
+/// Copies. Hooks pass every call that writes or reads device memory without a packet: `hsa_amd_memory_async_copy` and its
+/// siblings, `hsa_memory_copy`, `hsa_amd_memory_fill`, image and file transfers.
+impl Engine {
+    /// An asynchronous copy. `submit` makes the real call, with the application's own arguments; it runs now, or later on a
+    /// thread of the engine's when the copy has to wait, in which case the result is success. It owns what it needs: the
+    /// application may reuse its array of dependencies at once.
+    ///
+    /// # Errors
+    /// What `submit` gives when it runs at once.
+    pub fn async_copy(
+        &self,
+        copy: &AsyncCopy<'_>,
+        submit: impl FnOnce() -> RuntimeResult<()> + Send + 'static,
+    ) -> RuntimeResult<()> {
+        // A copy of nothing never touches its signal.
+        if copy.bytes == 0 || self.is_stopped() {
+            return submit();
+        }
+        let fenced = FencedCopy {
+            agents: self.fenced(copy.agents),
+            dependencies: copy.dependencies.to_vec(),
+            completion: copy.completion,
+            order: copy.order,
+        };
+        fence::submit_or_defer(&self.process, fenced, submit)
+    }
+
+    /// A synchronous copy or fill, which lasts until the result is dropped. While a window is open on one of the agents a
+    /// thread that `may_wait` waits for its end, at most for the time of a window; the runtime's event thread may not.
+    pub fn sync_copy(&self, agents: &[Agent], may_wait: bool) -> SyncCopy {
+        let agents = if self.is_stopped() { Vec::new() } else { self.fenced(agents) };
+        let deadline = may_wait.then(|| Instant::now() + self.process.settings.timeout);
+        fence::begin_sync(agents, deadline)
+    }
+
+    /// The GPUs among the agents, each once.
+    fn fenced(&self, agents: &[Agent]) -> Vec<Arc<AgentState>> {
+        self.agents.iter().filter(|agent| agents.contains(&agent.agent)).cloned().collect()
     }
 }
 

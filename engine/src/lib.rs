@@ -14,6 +14,7 @@ mod copy;
 mod engine;
 #[cfg(test)]
 mod fake;
+mod fence;
 mod gate;
 pub mod handles;
 mod inventory;
@@ -34,4 +35,5 @@ mod tests;
 mod window;
 mod worker;
 
-pub use engine::{Allocation, Engine, Freeing, Sharing, Source, StartError};
+pub use engine::{Allocation, AsyncCopy, Engine, Freeing, Sharing, Source, StartError};
+pub use fence::SyncCopy;

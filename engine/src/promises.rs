@@ -75,6 +75,12 @@ impl Promises {
         now.saturating_sub(outstanding)
     }
 
+    /// Whether nothing that is on the hardware will decrement the signal any more.
+    pub(crate) fn is_settled(&self, signal: Signal) -> bool {
+        let shard = self.shard(signal);
+        shard.get(&signal.0).is_none_or(|promise| promise.outstanding(signal_value(signal)) == 0)
+    }
+
     fn shard(&self, signal: Signal) -> crate::sync::MutexGuard<'_, HashMap<u64, Promise>> {
         // Signals are blocks of at least 64 bytes.
         let shard = usize::try_from((signal.0 >> 6) % SHARDS as u64).unwrap_or(0);

@@ -30,13 +30,16 @@ pub(crate) fn run(agent: &Arc<AgentState>) {
     let mut waiting: Vec<Arc<SoftQueue>> = Vec::new();
     let mut pace = Pace::new();
     loop {
-        match agent.next_task((!waiting.is_empty()).then(|| pace.pause())) {
+        let polled = !waiting.is_empty() || agent.fence.is_waiting();
+        match agent.next_task(polled.then(|| pace.pause())) {
             Task::Queue(queue) => {
+                agent.fence.flush(&agent.process);
                 waiting.retain(|other| !Arc::ptr_eq(other, &queue));
                 attend(&queue, &mut waiting);
                 pace = Pace::new();
             }
             Task::Poll => {
+                agent.fence.flush(&agent.process);
                 let before = waiting.len();
                 for queue in std::mem::take(&mut waiting) {
                     attend(&queue, &mut waiting);

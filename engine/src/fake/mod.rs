@@ -15,7 +15,7 @@ mod runtime;
 pub(crate) use memory::{Machine, argument};
 use queue::KERNEL_ARGUMENTS;
 pub(crate) use queue::RealQueue;
-pub(crate) use runtime::{GPU, KERNARG_POOL, VRAM_POOL};
+pub(crate) use runtime::{GPU, HOST, KERNARG_POOL, VRAM_POOL};
 
 use crate::handles::{Executable, Signal};
 use crate::runtime::LoadedCodeObject;

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 pub(crate) const GPU: Agent = Agent(0x6000);
-const HOST: Agent = Agent(0x6001);
+pub(crate) const HOST: Agent = Agent(0x6001);
 pub(crate) const VRAM_POOL: Pool = Pool(0x100);
 const HOST_POOL: Pool = Pool(0x101);
 pub(crate) const KERNARG_POOL: Pool = Pool(0x102);

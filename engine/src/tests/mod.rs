@@ -1,6 +1,7 @@
 //! The engine on the simulated runtime: what an application and a reader of the report see.
 
 mod concurrency;
+mod copies;
 mod dependencies;
 mod failures;
 mod forwarding;

@@ -1,4 +1,4 @@
-//! The agent becomes quiet: everything that was forwarded before is complete and visible.
+//! The agent becomes quiet: everything that was forwarded before is complete and visible, and no copy is under way.
 //!
 //! Every live hardware queue of the agent gets a barrier packet with system-scope fences, all at once, and all are waited
 //! for together. A barrier that does not complete in time stays on its queue, with its signal, and marks the queue as stuck:
@@ -24,6 +24,7 @@ impl Window<'_> {
         if let Some(stuck) = unsent.iter().find(|queue| queue.is_stuck()) {
             return Err(stuck_refusal(stuck, "is still stuck"));
         }
+        self.agent.fence.begin_window();
         self.narrow(Phase::Draining)?;
         let mut sent: Vec<(Arc<SoftQueue>, Completion)> = Vec::new();
         loop {
@@ -44,7 +45,8 @@ impl Window<'_> {
             if self.process.is_exiting() {
                 return Err(Refusal::new(Reason::ShuttingDown));
             }
-            if sent.is_empty() && unsent.is_empty() {
+            let copies = !self.agent.fence.is_quiet(&self.process.promises);
+            if sent.is_empty() && unsent.is_empty() && !copies {
                 return Ok(());
             }
             let left = self.deadline.saturating_duration_since(Instant::now());
@@ -78,7 +80,7 @@ impl Window<'_> {
 fn give_up(sent: Vec<(Arc<SoftQueue>, Completion)>, unsent: &[Arc<SoftQueue>]) -> Refusal {
     let refusal = match (sent.first(), unsent.first()) {
         (Some((queue, _)), _) | (None, Some(queue)) => stuck_refusal(queue, "did not drain in time"),
-        (None, None) => Refusal::new(Reason::DrainTimeout),
+        (None, None) => Refusal::with(Reason::CopyInFlight, "a copy did not end in time"),
     };
     for (queue, completion) in sent {
         queue.set_stuck(Stuck::Barrier(completion));

@@ -113,6 +113,8 @@ impl Window<'_> {
             Some(Cut::new(Reason::ShuttingDown, "the process is ending"))
         } else if self.queue.is_dead() {
             Some(Cut::new(Reason::QueueError, "the queue failed or was destroyed after the pass"))
+        } else if self.agent.fence.was_intruded() {
+            Some(Cut::new(Reason::CopyInFlight, "a thread that may not wait copied memory during the window"))
         } else if Instant::now() >= self.deadline {
             Some(Cut::new(Reason::PassTimeout, "the time for one window is over"))
         } else {

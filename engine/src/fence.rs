@@ -1,0 +1,276 @@
+//! The copy fence of one agent: while a window is open no copy writes the agent's memory.
+//!
+//! Copies do not pass through queues, so the hooks of the copy calls come here. An asynchronous copy goes to the runtime at
+//! once while the gate is open and what it waits for is met, or is on the hardware. Otherwise it is kept in software and the
+//! call returns; the worker submits it later. A window waits for the copies in flight, which it knows by their completion
+//! signals, and no copy engine ever waits for something that a window holds back.
+
+use crate::agent::AgentState;
+use crate::gate::Phase;
+use crate::handles::Signal;
+use crate::process::Process;
+use crate::promises::Promises;
+use crate::runtime::RuntimeResult;
+use crate::shared_memory::signal_value;
+use crate::sync::{Arc, AtomicBool, AtomicUsize, Condvar, Mutex, Ordering};
+use std::time::Instant;
+
+/// Submits a copy to the real runtime.
+pub(crate) type Submit = Box<dyn FnOnce() -> RuntimeResult<()> + Send>;
+
+/// Copies of one agent.
+#[derive(Default)]
+pub(crate) struct CopyFence {
+    /// Threads between their look at the gate and the end of their call.
+    entered: AtomicUsize,
+    /// Completion signals of copies that the runtime has.
+    flying: Mutex<Vec<Signal>>,
+    /// Copies kept in software, in order of their calls.
+    deferred: Mutex<Vec<Deferred>>,
+    /// Their orders, with those that are being submitted right now.
+    orders: Mutex<Vec<u64>>,
+    /// A thread that may not wait copied during a window.
+    intruded: AtomicBool,
+    opened: Condvar,
+    opening: Mutex<()>,
+}
+
+/// A copy kept in software.
+pub(crate) struct Deferred {
+    copy: FencedCopy,
+    submit: Submit,
+}
+
+/// What the fence must know of a copy.
+pub(crate) struct FencedCopy {
+    /// The GPUs whose memory it touches.
+    pub(crate) agents: Vec<Arc<AgentState>>,
+    pub(crate) dependencies: Vec<Signal>,
+    pub(crate) completion: Signal,
+    /// Copies of equal order are submitted in the order of their calls.
+    pub(crate) order: u64,
+}
+
+impl FencedCopy {
+    /// Runs `submit` now if the gates are open and nothing keeps the copy back. With `at_once` its dependencies do not count.
+    fn try_submit(
+        &self,
+        process: &Process,
+        at_once: bool,
+        submit: impl FnOnce() -> RuntimeResult<()>,
+    ) -> Option<RuntimeResult<()>> {
+        let _entered = Entered::new(&self.agents);
+        let open = self.agents.iter().all(|agent| agent.gate.phase() == Phase::Open);
+        let ready = |signal: &Signal| is_ready(*signal, &process.promises);
+        if !open || !(at_once || self.dependencies.iter().all(ready)) {
+            return None;
+        }
+        process.promises.note(self.completion);
+        for agent in &self.agents {
+            agent.fence.add_flying(self.completion, &process.promises);
+        }
+        let result = submit();
+        if result.is_err() {
+            process.promises.forget(self.completion);
+        }
+        Some(result)
+    }
+}
+
+/// Whether a dependency is met, or will be by what is on the hardware. The runtime waits for exactly zero.
+fn is_ready(signal: Signal, promises: &Promises) -> bool {
+    signal.is_none() || signal_value(signal) == 0 || promises.settled_value(signal) == 0
+}
+
+/// An asynchronous copy. When it is kept in software the result is success, as for every copy whose failure shows later.
+pub(crate) fn submit_or_defer(
+    process: &Process,
+    copy: FencedCopy,
+    submit: impl FnOnce() -> RuntimeResult<()> + Send + 'static,
+) -> RuntimeResult<()> {
+    // Without a worker there is no queue, hence no window, and nobody who would submit the copy later.
+    let keeper = copy.agents.iter().find(|agent| agent.has_worker()).cloned();
+    let mut submit = Some(submit);
+    if keeper.as_ref().is_none_or(|keeper| !keeper.fence.has_deferred(copy.order)) {
+        let mut take = || submit.take().map_or(Ok(()), |submit| submit());
+        if let Some(result) = copy.try_submit(process, keeper.is_none(), &mut take) {
+            return result;
+        }
+    }
+    match (keeper, submit) {
+        (Some(keeper), Some(submit)) => {
+            keeper.fence.defer(copy, Box::new(submit));
+            keeper.wake();
+            Ok(())
+        }
+        (_, submit) => submit.map_or(Ok(()), |submit| submit()),
+    }
+}
+
+/// Threads that are inside a copy call of these agents. Entering comes before the look at the gate; a window narrows the gate
+/// before it looks at this.
+struct Entered<'a>(&'a [Arc<AgentState>]);
+
+impl<'a> Entered<'a> {
+    fn new(agents: &'a [Arc<AgentState>]) -> Self {
+        enter(agents);
+        Self(agents)
+    }
+}
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        leave(self.0);
+    }
+}
+
+fn enter(agents: &[Arc<AgentState>]) {
+    for agent in agents {
+        agent.fence.entered.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+fn leave(agents: &[Arc<AgentState>]) {
+    for agent in agents {
+        agent.fence.entered.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// A synchronous copy or fill under way; windows wait until it is dropped.
+#[must_use = "the copy counts as under way until this is dropped"]
+pub struct SyncCopy {
+    agents: Vec<Arc<AgentState>>,
+}
+
+impl std::fmt::Debug for SyncCopy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SyncCopy").field("agents", &self.agents.len()).finish()
+    }
+}
+
+impl Drop for SyncCopy {
+    fn drop(&mut self) {
+        leave(&self.agents);
+    }
+}
+
+/// A synchronous copy begins. A thread that may wait does so while a window is open, at most until `deadline`.
+pub(crate) fn begin_sync(agents: Vec<Arc<AgentState>>, deadline: Option<Instant>) -> SyncCopy {
+    loop {
+        enter(&agents);
+        let Some(closed) = agents.iter().find(|agent| agent.gate.phase() != Phase::Open) else {
+            return SyncCopy { agents };
+        };
+        let Some(deadline) = deadline.filter(|deadline| Instant::now() < *deadline) else {
+            closed.fence.intruded.store(true, Ordering::SeqCst);
+            return SyncCopy { agents };
+        };
+        leave(&agents);
+        closed.fence.wait_open(closed, deadline);
+    }
+}
+
+impl CopyFence {
+    fn has_deferred(&self, order: u64) -> bool {
+        self.orders.lock().contains(&order)
+    }
+
+    fn defer(&self, copy: FencedCopy, submit: Submit) {
+        self.orders.lock().push(copy.order);
+        self.deferred.lock().push(Deferred { copy, submit });
+    }
+
+    /// One copy of this order has been submitted.
+    fn settle(&self, order: u64) {
+        let mut orders = self.orders.lock();
+        if let Some(at) = orders.iter().position(|other| *other == order) {
+            orders.swap_remove(at);
+        }
+    }
+
+    /// Whether copies wait in software.
+    pub(crate) fn is_waiting(&self) -> bool {
+        !self.orders.lock().is_empty()
+    }
+
+    fn add_flying(&self, completion: Signal, promises: &Promises) {
+        let mut flying = self.flying.lock();
+        flying.retain(|&signal| signal != completion && !promises.is_settled(signal));
+        flying.push(completion);
+    }
+
+    /// Whether no copy is under way. The gate is not open.
+    pub(crate) fn is_quiet(&self, promises: &Promises) -> bool {
+        if self.entered.load(Ordering::SeqCst) > 0 {
+            return false;
+        }
+        let mut flying = self.flying.lock();
+        flying.retain(|&signal| !promises.is_settled(signal));
+        flying.is_empty()
+    }
+
+    /// Whether a copy ran during the window; asked once for each window, at its end or before memory is put back.
+    pub(crate) fn was_intruded(&self) -> bool {
+        self.intruded.load(Ordering::SeqCst)
+    }
+
+    /// A window begins.
+    pub(crate) fn begin_window(&self) {
+        self.intruded.store(false, Ordering::SeqCst);
+    }
+
+    /// The gate was opened.
+    pub(crate) fn gate_opened(&self) {
+        drop(self.opening.lock());
+        self.opened.notify_all();
+    }
+
+    fn wait_open(&self, agent: &AgentState, deadline: Instant) {
+        let mut opening = self.opening.lock();
+        while agent.gate.phase() != Phase::Open {
+            if self.opened.wait_until(&mut opening, deadline).timed_out() {
+                return;
+            }
+        }
+    }
+
+    /// Submits the copies that nothing keeps back any more.
+    pub(crate) fn flush(&self, process: &Process) {
+        let mut kept = Vec::new();
+        for deferred in std::mem::take(&mut *self.deferred.lock()) {
+            let Deferred { copy, submit } = deferred;
+            let blocked = kept.iter().any(|earlier: &Deferred| earlier.copy.order == copy.order);
+            let mut submit = Some(submit);
+            let result = if blocked {
+                None
+            } else {
+                copy.try_submit(process, false, || submit.take().map_or(Ok(()), |submit| submit()))
+            };
+            if let Some(Err(error)) = result {
+                // The call has returned success, so the failure shows as the runtime shows a late one.
+                tracing::error!("a copy that was kept back failed: {error}");
+                if !copy.completion.is_none() {
+                    process.runtime.store_signal(copy.completion, -1);
+                }
+            }
+            match submit {
+                Some(submit) => kept.push(Deferred { copy, submit }),
+                None => self.settle(copy.order),
+            }
+        }
+        // Calls that came meanwhile are behind those kept.
+        let mut deferred = self.deferred.lock();
+        kept.append(&mut deferred);
+        *deferred = kept;
+    }
+
+    /// Submits everything, whatever it waits for: the engine ends.
+    pub(crate) fn flush_all(&self) {
+        for deferred in std::mem::take(&mut *self.deferred.lock()) {
+            if let Err(error) = (deferred.submit)() {
+                tracing::error!("a copy that was kept back failed: {error}");
+            }
+            self.settle(deferred.copy.order);
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! Copies of the application beside windows.
+
+use super::rig::{COUNT, Rig, SCALE};
+use crate::AsyncCopy;
+use crate::fake::{Fault, GPU, HOST, Operation};
+use crate::handles::Signal;
+use crate::runtime::{Copy, Runtime, RuntimeError};
+use crate::shared_memory::signal_value;
+use hsa_replay_contract::{Outcome, Reason};
+use std::sync::Arc;
+
+/// The application copies 64 bytes of `byte` from host memory to device memory.
+fn copy(rig: &Rig, to: u64, byte: u8, order: u64, dependencies: &[Signal]) -> Signal {
+    let from = rig.fake.allocate_host(64).expect("host memory");
+    for at in (from..from + 64).step_by(8) {
+        rig.fake.store_word(at, u64::from_ne_bytes([byte; 8]));
+    }
+    let completion = rig.fake.new_signal(1);
+    let call = AsyncCopy { agents: &[GPU, HOST], dependencies, completion, bytes: 64, order };
+    let fake = Arc::clone(&rig.fake);
+    let submit = move || {
+        let copy = Copy { to, to_agent: GPU, from, from_agent: HOST, bytes: 64 };
+        fake.submit_copy(&copy, completion)
+    };
+    rig.engine.async_copy(&call, submit).expect("accepted");
+    completion
+}
+
+fn bytes(rig: &Rig, address: u64) -> Vec<u8> {
+    rig.fake.machine(|machine| machine.read(address, 64))
+}
+
+/// A rig in which `scale` does nothing and only `count` is selected.
+fn rig(options: &[(&str, &str)]) -> Rig {
+    let rig = Rig::with(&[&[("KERNEL", "count")], options].concat());
+    rig.fake.kernel(rig.kernel(SCALE), |_, _| {});
+    rig
+}
+
+#[test]
+fn a_copy_goes_to_the_runtime_at_once_when_no_window_is_open() {
+    let rig = rig(&[]);
+    let target = rig.allocate(64);
+    let _queue = rig.queue(16);
+    let done = copy(&rig, target, 7, 0, &[]);
+    rig.fake.wait_for_signal(done);
+    assert_eq!(bytes(&rig, target), [7; 64]);
+    rig.finish();
+}
+
+#[test]
+fn a_copy_during_a_window_returns_at_once_runs_after_it_and_is_not_undone() {
+    let rig = rig(&[("CHECK", "0")]);
+    let (out, target) = (rig.allocate(64), rig.allocate(64));
+    let queue = rig.queue(16);
+    rig.fake.hold_kernel(rig.kernel(COUNT));
+    let counted = queue.dispatch(COUNT, &[out]);
+    rig.fake.wait_for_held(rig.kernel(COUNT));
+    let done = copy(&rig, target, 7, 0, &[]);
+    assert_eq!((signal_value(done), bytes(&rig, target)), (1, vec![0; 64]));
+    rig.fake.release();
+    rig.fake.wait_for_signal(done);
+    assert_eq!((signal_value(counted), bytes(&rig, target)), (0, vec![7; 64]));
+    let (records, _) = rig.finish();
+    assert_eq!((records[0].outcome, records[0].passes.len()), (Outcome::Replayed, 3));
+}
+
+#[test]
+fn a_window_waits_for_copies_in_flight_and_declines_when_they_do_not_end() {
+    let rig = rig(&[("TIMEOUT", "1")]);
+    let (out, target) = (rig.allocate(64), rig.allocate(64));
+    let queue = rig.queue(16);
+    rig.fake.fault(Operation::CopyToDevice, 0, Fault::Hold);
+    let done = copy(&rig, target, 7, 0, &[]);
+    queue.run(COUNT, &[out]);
+    rig.fake.release();
+    rig.fake.wait_for_signal(done);
+    queue.run(COUNT, &[out]);
+    assert_eq!((rig.u32(out), bytes(&rig, target)), (2, vec![7; 64]));
+    let (records, _) = rig.finish();
+    assert_eq!((records[0].outcome, records[0].reason), (Outcome::Declined, Some(Reason::CopyInFlight)));
+    assert_eq!(records[1].outcome, Outcome::Replayed);
+}
+
+#[test]
+fn a_copy_that_waits_for_a_candidate_does_not_keep_its_window_from_draining() {
+    let rig = rig(&[]);
+    let (out, target) = (rig.allocate(64), rig.allocate(64));
+    let queue = rig.queue(16);
+    let counted = rig.fake.new_signal(1);
+    let done = copy(&rig, target, 7, 0, &[counted]);
+    assert_eq!(signal_value(done), 1);
+    queue.submit(queue.packet(COUNT, &[out], counted));
+    rig.fake.wait_for_signal(done);
+    assert_eq!((signal_value(counted), rig.u32(out), bytes(&rig, target)), (0, 1, vec![7; 64]));
+    let (records, _) = rig.finish();
+    assert_eq!(records[0].outcome, Outcome::Replayed);
+}
+
+#[test]
+fn copies_of_one_order_keep_it_and_others_pass() {
+    let rig = rig(&[]);
+    let (first, second) = (rig.allocate(64), rig.allocate(64));
+    let _queue = rig.queue(16);
+    let hosts = rig.fake.new_signal(1);
+    let held = copy(&rig, first, 1, 5, &[hosts]);
+    let behind = copy(&rig, first, 2, 5, &[]);
+    let beside = copy(&rig, second, 3, 6, &[]);
+    rig.fake.wait_for_signal(beside);
+    assert_eq!((signal_value(held), signal_value(behind), bytes(&rig, first)), (1, 1, vec![0; 64]));
+    rig.fake.store_signal(hosts, 0);
+    rig.fake.wait_for_signal(behind);
+    assert_eq!(bytes(&rig, first), [2; 64], "in the order of the calls");
+    rig.finish();
+}
+
+#[test]
+fn a_copy_of_nothing_is_passed_through() {
+    let rig = rig(&[]);
+    let _queue = rig.queue(16);
+    let unmet = rig.fake.new_signal(1);
+    let completion = rig.fake.new_signal(1);
+    let call = AsyncCopy { agents: &[GPU], dependencies: &[unmet], completion, bytes: 0, order: 0 };
+    assert_eq!(rig.engine.async_copy(&call, || Ok(())), Ok(()));
+    assert_eq!(signal_value(completion), 1);
+    rig.finish();
+}
+
+#[test]
+fn a_refused_copy_is_refused_to_the_application_or_shows_in_its_signal() {
+    let rig = rig(&[]);
+    let _queue = rig.queue(16);
+    let error = RuntimeError { call: "hsa_amd_memory_async_copy", status: 0x1001 };
+    let hosts = rig.fake.new_signal(1);
+    let completion = rig.fake.new_signal(1);
+    let call = |dependencies| AsyncCopy { agents: &[GPU], dependencies, completion, bytes: 64, order: 0 };
+    assert_eq!(rig.engine.async_copy(&call(&[]), move || Err(error)), Err(error));
+    assert_eq!(signal_value(completion), 1);
+    assert_eq!(rig.engine.async_copy(&call(&[hosts]), move || Err(error)), Ok(()));
+    rig.fake.store_signal(hosts, 0);
+    rig.fake.wait_for_signal(completion);
+    assert_eq!(signal_value(completion), -1);
+    rig.finish();
+}
+
+#[test]
+fn a_synchronous_copy_waits_for_the_end_of_a_window() {
+    let rig = rig(&[]);
+    let out = rig.allocate(64);
+    let queue = rig.queue(16);
+    rig.fake.hold_kernel(rig.kernel(COUNT));
+    let counted = queue.dispatch(COUNT, &[out]);
+    rig.fake.wait_for_held(rig.kernel(COUNT));
+    std::thread::scope(|scope| {
+        let copying = scope.spawn(|| {
+            let copy = rig.engine.sync_copy(&[GPU, HOST], true);
+            let seen = signal_value(counted);
+            drop(copy);
+            seen
+        });
+        assert!(!copying.is_finished());
+        rig.fake.release();
+        assert_eq!(copying.join().expect("no panic"), 0, "the copy began before the window had ended");
+    });
+    let (records, _) = rig.finish();
+    assert_eq!((records[0].outcome, records[0].passes.len()), (Outcome::Replayed, 3));
+}
+
+#[test]
+fn a_window_waits_for_a_synchronous_copy() {
+    let rig = rig(&[("TIMEOUT", "1")]);
+    let out = rig.allocate(64);
+    let queue = rig.queue(16);
+    let copy = rig.engine.sync_copy(&[GPU], true);
+    queue.run(COUNT, &[out]);
+    drop(copy);
+    queue.run(COUNT, &[out]);
+    let (records, _) = rig.finish();
+    assert_eq!((records[0].outcome, records[0].reason), (Outcome::Declined, Some(Reason::CopyInFlight)));
+    assert_eq!(records[1].outcome, Outcome::Replayed);
+}
+
+#[test]
+fn a_thread_that_may_not_wait_ends_the_window_instead() {
+    let rig = rig(&[]);
+    let out = rig.allocate(64);
+    let queue = rig.queue(16);
+    rig.fake.hold_kernel(rig.kernel(COUNT));
+    let counted = queue.dispatch(COUNT, &[out]);
+    rig.fake.wait_for_held(rig.kernel(COUNT));
+    drop(rig.engine.sync_copy(&[GPU], false));
+    rig.fake.release();
+    queue.wait(counted);
+    assert_eq!(rig.u32(out), 1);
+    let (records, _) = rig.finish();
+    let record = &records[0];
+    assert_eq!(
+        (record.outcome, record.reason, record.passes.len()),
+        (Outcome::Declined, Some(Reason::CopyInFlight), 1)
+    );
+}
+
+#[test]
+fn copies_kept_in_software_reach_the_runtime_when_the_engine_stops() {
+    let rig = rig(&[]);
+    let target = rig.allocate(64);
+    let _queue = rig.queue(16);
+    let hosts = rig.fake.new_signal(1);
+    let done = copy(&rig, target, 7, 0, &[hosts]);
+    rig.engine.stop();
+    rig.fake.wait_for_signal(done);
+    rig.finish();
+}
