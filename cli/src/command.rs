@@ -33,6 +33,11 @@ Example:
   eval \"$(hsa-replay env --passes 5 -o report.jsonl)\"
   ./program";
 
+const DOCTOR_EXAMPLES: &str = "\
+Examples:
+  hsa-replay doctor
+  hsa-replay doctor -- ./program";
+
 /// The whole command line.
 pub fn command() -> Command {
     Command::new("hsa-replay")
@@ -44,6 +49,7 @@ pub fn command() -> Command {
         .subcommand(run_command())
         .subcommand(report_command())
         .subcommand(env_command())
+        .subcommand(doctor_command())
 }
 
 fn run_command() -> Command {
@@ -94,6 +100,27 @@ fn env_command() -> Command {
         .about("Print shell lines that attach hsa-replay by hand")
         .after_help(ENV_EXAMPLES)
         .args(option_args())
+}
+
+fn doctor_command() -> Command {
+    Command::new("doctor")
+        .about("Find out what keeps a program from being replayed, without running it")
+        .after_help(DOCTOR_EXAMPLES)
+        .arg(
+            Arg::new("format")
+                .long("format")
+                .value_name("FORMAT")
+                .value_parser(["text", "json"])
+                .default_value("text")
+                .help("text: for people; json: the same as one object"),
+        )
+        .arg(
+            Arg::new(PROGRAM)
+                .help("The program to look at")
+                .num_args(1..)
+                .trailing_var_arg(true)
+                .value_parser(OsStringValueParser::new()),
+        )
 }
 
 /// The arguments of every option in the table.

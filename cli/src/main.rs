@@ -5,6 +5,7 @@
 
 mod attach;
 mod command;
+mod doctor;
 mod env;
 mod failure;
 mod report;
@@ -35,6 +36,7 @@ fn answer() -> Result<ExitCode, Failure> {
         Some(("run", arguments)) => run::main(arguments),
         Some(("report", arguments)) => report::main(arguments),
         Some(("env", arguments)) => env::main(arguments),
+        Some(("doctor", arguments)) => doctor::main(arguments),
         _ => Err(Failure::usage("no command given (see hsa-replay --help)")),
     }
 }
