@@ -3,7 +3,7 @@
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use core::time::Duration;
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::doorbells::Doorbells;
 use crate::{Machine, Refusal, clock};
@@ -70,6 +70,7 @@ pub struct Queue {
     stopped: AtomicBool,
     failed: AtomicBool,
     rung: Mutex<Rung>,
+    start: Mutex<()>,
     nudges: Mutex<u64>,
     bell: Condvar,
 }
@@ -95,6 +96,7 @@ impl Queue {
             stopped: AtomicBool::new(false),
             failed: AtomicBool::new(false),
             rung: Mutex::new(Rung { limit: 0, reserved: 0, at: 0 }),
+            start: Mutex::new(()),
             nudges: Mutex::new(0),
             bell: Condvar::new(),
         })
@@ -135,8 +137,14 @@ impl Queue {
         self.nudge();
     }
 
-    /// Changes the queue's share and priority; a share of zero suspends it.
+    /// Held by the worker while it decides that a packet starts, so that a suspended queue starts none.
+    pub(super) fn starting(&self) -> MutexGuard<'_, ()> {
+        self.start.lock()
+    }
+
+    /// Changes the queue's share and priority; a share of zero suspends it: once this returns, no packet starts.
     pub fn update(&self, percentage: u32, priority: u32) {
+        let _start = self.start.lock();
         self.priority.store(priority, Ordering::Relaxed);
         self.active.store(percentage > 0, Ordering::Release);
         self.nudge();

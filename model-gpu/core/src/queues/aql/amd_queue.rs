@@ -5,7 +5,7 @@ use crate::memory::{Fault, View};
 use crate::queues::{Queue, QueueError};
 use crate::signal::Signal;
 
-/// Byte offsets in `amd_queue_t` (amd_hsa_queue.h, 256 bytes).
+/// Byte offsets in `amd_queue_t` and `amd_queue_v2_t` (amd_hsa_queue.h).
 mod offset {
     pub const CAPS: u64 = 40;
     pub const READ_DISPATCH_ID: u64 = 128;
@@ -14,14 +14,27 @@ mod offset {
     pub const SCRATCH_BYTES: u64 = 168;
     pub const SCRATCH_LANE_BYTES: u64 = 176;
     pub const PROPERTIES: u64 = 180;
-    pub const SCRATCH_LAST_USED: u64 = 184;
     pub const INACTIVE_SIGNAL: u64 = 192;
-    pub const ALT_LAST_USED: u64 = 208;
-    pub const ALT_LOCATION: u64 = 216;
-    pub const ALT_BYTES: u64 = 224;
     pub const ALT_LIMIT: u64 = 232;
     pub const ALT_LANE_BYTES: u64 = 244;
     pub const ALT_TMPRING_SIZE: u64 = 248;
+
+    /// Where the first version of the structure differs.
+    pub mod v1 {
+        pub const LAST_USED: u64 = 184;
+        pub const ALT_LAST_USED: u64 = 208;
+        pub const ALT_LOCATION: u64 = 216;
+        pub const ALT_BYTES: u64 = 224;
+    }
+
+    /// Where the second version differs.
+    pub mod v2 {
+        pub const MAX_USE: u64 = 184;
+        pub const ALT_MAX_USE: u64 = 200;
+        pub const ALT_LOCATION: u64 = 224;
+        pub const LAST_USED: u64 = 256;
+        pub const ALT_LAST_USED: u64 = 264;
+    }
 }
 
 /// Byte offsets in the header of the context save area (`kfd_context_save_area_header`).
@@ -34,8 +47,10 @@ mod save_area {
 const PROFILING: u32 = 1 << 3;
 /// AMD_QUEUE_PROPERTIES_USE_SCRATCH_ONCE.
 const SCRATCH_ONCE: u32 = 1 << 4;
-/// AMD_QUEUE_CAPS_ASYNC_RECLAIM.
-const ASYNC_RECLAIM: u32 = 1;
+/// AMD_QUEUE_CAPS_CP_ASYNC_RECLAIM: set by the device.
+const DEVICE_RECLAIM: u32 = 1;
+/// AMD_QUEUE_CAPS_SW_ASYNC_RECLAIM: set by a runtime whose structure has the second version's fields.
+const SECOND_VERSION: u32 = 2;
 
 /// One of the two scratch areas that a runtime gives a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +66,7 @@ pub enum Area {
 pub struct ScratchArea {
     /// Device address.
     pub base: u64,
-    /// Bytes in all.
+    /// Bytes in all; zero if the runtime does not say.
     pub bytes: u64,
     /// Bytes that each lane of a wave has.
     pub lane_bytes: u32,
@@ -87,7 +102,7 @@ impl AmdQueue {
     /// Says that scratch may be reclaimed without stopping the queue, as the firmware of this device does.
     pub(super) fn announce_capabilities(self, view: &View<'_>) -> Result<(), Fault> {
         let caps: u32 = view.load(self.at(offset::CAPS))?;
-        view.store(self.at(offset::CAPS), caps | ASYNC_RECLAIM)
+        view.store(self.at(offset::CAPS), caps | DEVICE_RECLAIM)
     }
 
     /// Whether completed packets shall leave their times in their signals.
@@ -100,24 +115,44 @@ impl AmdQueue {
         Ok(view.load::<u32>(self.at(offset::PROPERTIES))? & SCRATCH_ONCE != 0)
     }
 
+    fn is_second_version(self, view: &View<'_>) -> Result<bool, Fault> {
+        Ok(view.load::<u32>(self.at(offset::CAPS))? & SECOND_VERSION != 0)
+    }
+
     pub(super) fn scratch(self, view: &View<'_>, area: Area) -> Result<ScratchArea, Fault> {
-        let [base, bytes, lane, tmpring] = match area {
-            Area::Main => [
-                offset::SCRATCH_LOCATION,
-                offset::SCRATCH_BYTES,
-                offset::SCRATCH_LANE_BYTES,
-                offset::TMPRING_SIZE,
-            ],
+        let second = self.is_second_version(view)?;
+        let (base, bytes, lane, tmpring) = match area {
+            Area::Main => {
+                let bytes = Some(offset::SCRATCH_BYTES).filter(|_| !second);
+                (offset::SCRATCH_LOCATION, bytes, offset::SCRATCH_LANE_BYTES, offset::TMPRING_SIZE)
+            }
             Area::Alternate => {
-                [offset::ALT_LOCATION, offset::ALT_BYTES, offset::ALT_LANE_BYTES, offset::ALT_TMPRING_SIZE]
+                let (base, bytes) = if second {
+                    (offset::v2::ALT_LOCATION, None)
+                } else {
+                    (offset::v1::ALT_LOCATION, Some(offset::v1::ALT_BYTES))
+                };
+                (base, bytes, offset::ALT_LANE_BYTES, offset::ALT_TMPRING_SIZE)
             }
         };
         Ok(ScratchArea {
             base: view.load(self.at(base))?,
-            bytes: view.load(self.at(bytes))?,
+            bytes: bytes.map_or(Ok(0), |bytes| view.load(self.at(bytes)))?,
             lane_bytes: view.load(self.at(lane))?,
             tmpring: view.load(self.at(tmpring))?,
         })
+    }
+
+    /// Whether packet `index` may still use a scratch area: the second version sets a limit to reclaim an area.
+    pub(super) fn may_use_scratch(self, view: &View<'_>, area: Area, index: u64) -> Result<bool, Fault> {
+        if !self.is_second_version(view)? {
+            return Ok(true);
+        }
+        let limit = match area {
+            Area::Main => offset::v2::MAX_USE,
+            Area::Alternate => offset::v2::ALT_MAX_USE,
+        };
+        Ok(index <= view.load(self.at(limit))?)
     }
 
     /// The largest grid that may use the alternate area.
@@ -131,9 +166,11 @@ impl AmdQueue {
 
     /// Notes that packet `index` uses a scratch area, for the runtime's reclaim.
     pub(super) fn note_scratch_use(self, view: &View<'_>, area: Area, index: u64) -> Result<(), Fault> {
-        let at = match area {
-            Area::Main => offset::SCRATCH_LAST_USED,
-            Area::Alternate => offset::ALT_LAST_USED,
+        let at = match (area, self.is_second_version(view)?) {
+            (Area::Main, false) => offset::v1::LAST_USED,
+            (Area::Alternate, false) => offset::v1::ALT_LAST_USED,
+            (Area::Main, true) => offset::v2::LAST_USED,
+            (Area::Alternate, true) => offset::v2::ALT_LAST_USED,
         };
         view.store(self.at(at), index)
     }

@@ -142,11 +142,16 @@ impl<'m> Processor<'m> {
     }
 
     fn dispatch(&mut self, address: u64) -> Result<Signal, Trouble> {
+        let start = self.queue.starting();
+        if !self.queue.may_start() {
+            return Err(Trouble::Wait);
+        }
         let view = self.view();
         let packet = Dispatch::read(&view, address)?;
         let grant = self.scratch.acquire(&view, &self.amd, &self.machine.events, &packet, self.next)?;
         let Grant::Ready(scratch) = grant else { return Err(Trouble::Wait) };
         drop(view);
+        drop(start);
         trace!("queue {}: packet {} dispatches {:#x}", self.queue.id, self.next, packet.kernel_object);
         let launch = Launch {
             agent: self.queue.spec.agent,

@@ -2,7 +2,8 @@
 //!
 //! A dispatch that does not fit makes the queue write 1 to its inactive signal and wait; the runtime allocates,
 //! describes the area in the queue's structure and writes 0. A queue marked for single use gives the area back after
-//! each dispatch with 512. For reclaim without a stop, the queue notes which packet used an area last.
+//! each dispatch with 512 and waits until the mark is gone. For reclaim without a stop, the queue notes which packet
+//! used an area last; a runtime of the second version suspends the queue, sets a last packet, and resumes it.
 
 use super::Trouble;
 use super::amd_queue::{AmdQueue, Area, ScratchArea};
@@ -20,11 +21,21 @@ const RECLAIM: i64 = 512;
 /// Bytes in the unit of a wave's size.
 const UNIT: u64 = 1024;
 
+/// What a queue waits for from its runtime.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Wait {
+    #[default]
+    Nothing,
+    /// More scratch: the inactive signal becomes zero.
+    More,
+    /// The end of a single use: the mark in the queue's properties goes.
+    Return,
+}
+
 /// Where a queue stands with its runtime.
 #[derive(Debug, Default)]
 pub(super) struct ScratchKeeper {
-    /// The inactive signal was written; the runtime answers by clearing it.
-    waiting: bool,
+    wait: Wait,
 }
 
 /// The answer to a dispatch's need.
@@ -46,22 +57,28 @@ impl ScratchKeeper {
         packet: &Dispatch,
         index: u64,
     ) -> Result<Grant, Trouble> {
-        if self.waiting {
-            if queue.inactive_signal(view)?.value(view)? != 0 {
-                return Ok(Grant::Asked);
-            }
-            self.waiting = false;
+        let answered = match self.wait {
+            Wait::Nothing => true,
+            Wait::More => queue.inactive_signal(view)?.value(view)? == 0,
+            Wait::Return => !queue.scratch_once(view)?,
+        };
+        if !answered {
+            return Ok(Grant::Asked);
         }
+        self.wait = Wait::Nothing;
         if packet.private_bytes == 0 {
             return Ok(Grant::Ready(None));
         }
         let limit = queue.alternate_limit(view)?;
         let within = packet.grid.iter().zip(limit).all(|(size, limit)| *size <= limit);
         for area in [Area::Main, Area::Alternate] {
-            if area == Area::Alternate && !within {
+            if area == Area::Alternate && !within || !queue.may_use_scratch(view, area, index)? {
                 continue;
             }
-            // Note the use first, then look: the runtime takes the area away in the opposite order.
+            if queue.scratch(view, area)?.lane_bytes < packet.private_bytes {
+                continue;
+            }
+            // Note the use first, then look again: a runtime takes the area away in the opposite order.
             queue.note_scratch_use(view, area, index)?;
             let described = queue.scratch(view, area)?;
             if described.lane_bytes >= packet.private_bytes
@@ -70,7 +87,7 @@ impl ScratchKeeper {
                 return Ok(Grant::Ready(Some(scratch)));
             }
         }
-        self.waiting = true;
+        self.wait = Wait::More;
         queue.inactive_signal(view)?.store(view, events, INSUFFICIENT)?;
         Ok(Grant::Asked)
     }
@@ -78,7 +95,7 @@ impl ScratchKeeper {
     /// Gives single-use scratch back after a dispatch.
     pub(super) fn after(&mut self, view: &View<'_>, queue: &AmdQueue, events: &Events) -> Result<(), Fault> {
         if queue.scratch_once(view)? {
-            self.waiting = true;
+            self.wait = Wait::Return;
             queue.inactive_signal(view)?.store(view, events, RECLAIM)?;
         }
         Ok(())
@@ -88,9 +105,11 @@ impl ScratchKeeper {
 /// Cuts an area into pieces for waves; none if it has no room for one.
 fn divide(area: &ScratchArea) -> Option<Scratch> {
     let wave_bytes = u64::from(area.tmpring >> 12 & 0x1fff) * UNIT;
-    let room = area.bytes.checked_div(wave_bytes)?;
-    let waves = u64::from(area.tmpring & 0xfff).min(room);
-    let waves = u32::try_from(waves).ok().filter(|w| *w > 0)?;
+    let mut waves = u64::from(area.tmpring & 0xfff);
+    if area.bytes != 0 {
+        waves = waves.min(area.bytes.checked_div(wave_bytes)?);
+    }
+    let waves = u32::try_from(waves).ok().filter(|w| *w > 0 && wave_bytes > 0)?;
     Some(Scratch { base: area.base, wave_bytes, waves })
 }
 
@@ -104,5 +123,6 @@ mod tests {
         assert_eq!(divide(&area), Some(Scratch { base: 0x1000, wave_bytes: 4096, waves: 10 }));
         assert_eq!(divide(&ScratchArea { bytes: 100, ..area }), None);
         assert_eq!(divide(&ScratchArea { tmpring: 128, ..area }), None);
+        assert_eq!(divide(&ScratchArea { bytes: 0, ..area }).map(|s| s.waves), Some(128), "no size is given");
     }
 }

@@ -298,6 +298,46 @@ fn missing_scratch_is_asked_for_once_and_waited_for() {
 }
 
 #[test]
+fn a_runtime_of_the_second_version_limits_who_uses_scratch() {
+    let rig = Rig::new();
+    let (amd, events) = (rig.test.amd, &rig.bench.machine.events);
+    let view = rig.bench.view();
+    view.store(amd + 40, 2u32).expect("mapped");
+    view.store(amd + 140, 1u32 << 12 | 4).expect("mapped");
+    view.store(amd + 160, 0x4000u64).expect("mapped");
+    view.store(amd + 176, 16u32).expect("mapped");
+    view.store(amd + 184, 6u64).expect("mapped");
+    view.store(rig.test.queue.spec.ring + 24, 16u32).expect("mapped");
+    let packet = Dispatch::read(&view, rig.test.queue.spec.ring).expect("mapped");
+    let queue = AmdQueue::of(&rig.test.queue);
+    let mut keeper = ScratchKeeper::default();
+    let grant = keeper.acquire(&view, &queue, events, &packet, 6).expect("mapped");
+    assert!(matches!(grant, Grant::Ready(Some(scratch)) if scratch.waves == 4));
+    assert_eq!(view.load(amd + 256), Ok(6u64), "last use");
+    let grant = keeper.acquire(&view, &queue, events, &packet, 7).expect("mapped");
+    assert!(matches!(grant, Grant::Asked));
+    assert_eq!(view.load(amd + 184), Ok(6u64), "the limit is the runtime's");
+}
+
+#[test]
+fn single_use_scratch_is_given_back_and_the_mark_awaited() {
+    let rig = Rig::new();
+    let (amd, events) = (rig.test.amd, &rig.bench.machine.events);
+    let view = rig.bench.view();
+    let queue = AmdQueue::of(&rig.test.queue);
+    let packet = Dispatch::read(&view, rig.test.queue.spec.ring).expect("mapped");
+    let mut keeper = ScratchKeeper::default();
+    view.store(amd + 180, 1u32 << 4).expect("mapped");
+    keeper.after(&view, &queue, events).expect("mapped");
+    let inactive = Signal(rig.load(amd + 192));
+    assert_eq!(rig.value(inactive), 512);
+    view.store(inactive.0 + 8, 0u64).expect("mapped");
+    assert!(matches!(keeper.acquire(&view, &queue, events, &packet, 0), Ok(Grant::Asked)));
+    view.store(amd + 180, 0u32).expect("mapped");
+    assert!(matches!(keeper.acquire(&view, &queue, events, &packet, 0), Ok(Grant::Ready(None))));
+}
+
+#[test]
 fn the_queue_says_that_scratch_can_be_reclaimed() {
     let rig = Rig::new();
     let _ = rig.processor();
