@@ -1,5 +1,15 @@
 //! Decoded code, kept by device address.
 
+mod block;
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::rc::Rc;
+
+pub(crate) use block::Block;
+
+use crate::exec::memory::port::MemoryPort;
+
 /// The decoded instructions of one worker thread.
 ///
 /// Code is decoded once for each address. What is decoded may go stale when code is written or memory is remapped, as
@@ -10,7 +20,11 @@
 #[derive(Debug, Default)]
 pub struct CodeCache {
     epoch: u64,
+    blocks: HashMap<u64, Rc<Block>, BuildHasherDefault<AddressHasher>>,
 }
+
+/// Blocks kept before all are dropped: a bound on memory, far above what programs have.
+const MOST_BLOCKS: usize = 1 << 16;
 
 impl CodeCache {
     /// An empty cache.
@@ -22,5 +36,57 @@ impl CodeCache {
     /// Makes every decoded block be compared with memory before its next use.
     pub fn invalidate(&mut self) {
         self.epoch += 1;
+    }
+
+    /// Drops every decoded block.
+    pub fn clear(&mut self) {
+        self.blocks.clear();
+    }
+
+    /// The block that starts at `address`.
+    #[inline(always)]
+    pub(crate) fn block(&mut self, address: u64, memory: &mut MemoryPort<'_>) -> Rc<Block> {
+        match self.blocks.get(&address) {
+            Some(block) if block.checked.get() == self.epoch => Rc::clone(block),
+            _ => self.refresh(address, memory),
+        }
+    }
+
+    #[cold]
+    fn refresh(&mut self, address: u64, memory: &mut MemoryPort<'_>) -> Rc<Block> {
+        if let Some(block) = self.blocks.get(&address)
+            && block.matches(memory)
+        {
+            block.checked.set(self.epoch);
+            return Rc::clone(block);
+        }
+        if self.blocks.len() >= MOST_BLOCKS {
+            self.blocks.clear();
+        }
+        let block = Rc::new(Block::decode(address, memory, self.epoch));
+        self.blocks.insert(address, Rc::clone(&block));
+        block
+    }
+}
+
+/// Multiplicative hashing of code addresses.
+#[derive(Debug, Default)]
+pub(crate) struct AddressHasher(u64);
+
+impl Hasher for AddressHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        // The golden ratio: consecutive addresses spread over the upper bits, which are folded down.
+        let product = (self.0 ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = product ^ product >> 32;
     }
 }

@@ -22,14 +22,24 @@
 
 mod address_space;
 mod code;
+mod decode;
+mod disassembly;
 mod environment;
 mod exception;
+mod exec;
+mod float;
+mod instruction;
 mod lds;
+mod operand;
+mod tables;
+#[cfg(test)]
+mod tests;
 mod wave;
 mod workgroup;
 
 pub use address_space::{Access, AddressSpace, FaultReason, MemoryFault, Span};
 pub use code::CodeCache;
+pub use disassembly::{Disassembly, disassemble};
 pub use environment::Environment;
 pub use exception::{Exception, Stop};
 pub use lds::Lds;

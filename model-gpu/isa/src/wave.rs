@@ -2,12 +2,14 @@
 
 mod config;
 mod registers;
+mod run;
 
 pub use config::{Machine, WaveConfig};
 pub use registers::Lanes;
 
-use crate::{Exception, Lds, Stop};
 use registers::VectorFile;
+
+pub(crate) use registers::ACC_BASE;
 
 /// A wave's architectural state.
 ///
@@ -62,19 +64,6 @@ impl Wave {
         self.ended = false;
         self.set_exec(config.exec);
         self.set_sgpr64(102, config.scratch_base);
-    }
-
-    /// Executes about `budget` instructions, fewer when the wave stops for another reason.
-    ///
-    /// # Errors
-    /// The [`Exception`] that ended the wave; it must not be run again.
-    pub fn run(&mut self, lds: &mut Lds, machine: &mut Machine<'_>, budget: u64) -> Result<Stop, Exception> {
-        let _ = (lds, machine, budget);
-        Err(Exception::IllegalInstruction {
-            pc: self.pc,
-            words: Vec::new(),
-            reason: "the interpreter knows no instruction yet".to_owned(),
-        })
     }
 
     /// Address of the next instruction to execute.

@@ -52,7 +52,6 @@ impl Default for WaveConfig {
 }
 
 /// What surrounds a wave while it runs. One for each worker thread.
-#[expect(dead_code, reason = "read once the interpreter has instructions")]
 pub struct Machine<'a> {
     pub(crate) memory: &'a dyn AddressSpace,
     pub(crate) environment: &'a dyn Environment,

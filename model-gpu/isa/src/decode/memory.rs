@@ -1,0 +1,142 @@
+//! SMEM, DS, FLAT and its segments, MUBUF.
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "bit fields"
+)]
+
+use super::operands::{accumulation, blank, note, scalar_destination, source, vector};
+use super::{Illegal, row, second};
+use crate::instruction::{Encoding, Inst};
+use crate::operand::{Kind, Src, Ty};
+use crate::wave::ACC_BASE;
+
+/// The scalar address field that means none.
+const OFF: u32 = 0x7f;
+
+fn sign_extend(value: u32, bits: u32) -> u64 {
+    i64::from((value << (32 - bits)) as i32 >> (32 - bits)) as u64
+}
+
+pub(super) fn smem(address: u64, words: &[u32]) -> Result<Inst, Illegal> {
+    let (low, high) = (words[0], second(words)?);
+    let row = row(Encoding::Smem, low >> 18 & 0xff, 2)?;
+    let mut inst = blank(address, row, Encoding::Smem, 2);
+    if row.op.dst != Ty::None {
+        inst.dst = scalar_destination(low >> 6 & 0x7f, row.op.dst, 2)?;
+    }
+    inst.src[0] = Src::scalar((low << 1 & 0x7e) as u16);
+    let (immediate, scalar) = (low >> 17 & 1 == 1, low >> 14 & 1 == 1);
+    if immediate {
+        inst.imm = sign_extend(high & 0x1f_ffff, 21);
+    }
+    if scalar {
+        inst.src[1] = source(high >> 25, Ty::B32, 2)?;
+    } else if !immediate && row.op.dst != Ty::None && !row.mnemonic.starts_with("s_mem") {
+        // Neither an immediate nor the separate field: the offset field names a register.
+        inst.src[1] = source(high & 0x7f, Ty::B32, 2)?;
+    }
+    Ok(inst)
+}
+
+/// A vector operand of a memory instruction, in either file.
+fn data(inst: &mut Inst, n: usize, number: u32, ty: Ty, acc: bool) -> Result<(), Illegal> {
+    if ty == Ty::None {
+        return Ok(());
+    }
+    inst.src[n] = accumulation(vector((number & 0xff) as u16, ty.registers(), 2)?, acc);
+    note(inst, inst.src[n].register, ty.registers());
+    Ok(())
+}
+
+fn result(inst: &mut Inst, number: u32, acc: bool) -> Result<(), Illegal> {
+    let ty = inst.row.op.dst;
+    if ty == Ty::None {
+        return Ok(());
+    }
+    inst.dst = vector((number & 0xff) as u16, ty.registers(), 2)?.register + if acc { ACC_BASE } else { 0 };
+    note(inst, inst.dst, ty.registers());
+    Ok(())
+}
+
+pub(super) fn ds(address: u64, words: &[u32]) -> Result<Inst, Illegal> {
+    let (low, high) = (words[0], second(words)?);
+    let row = row(Encoding::Ds, low >> 17 & 0xff, 2)?;
+    let mut inst = blank(address, row, Encoding::Ds, 2);
+    if low >> 16 & 1 == 1 {
+        return Err(Illegal::new(2, format!("{}: there is no global data share", row.mnemonic)));
+    }
+    let acc = low >> 25 & 1 == 1;
+    inst.imm = u64::from(low & 0xffff);
+    let kinds = row.op.src;
+    data(&mut inst, 0, high, kinds[0], false)?;
+    data(&mut inst, 1, high >> 8, kinds[1], acc)?;
+    data(&mut inst, 2, high >> 16, kinds[2], acc)?;
+    result(&mut inst, high >> 24, acc)?;
+    Ok(inst)
+}
+
+pub(super) fn flat(address: u64, words: &[u32]) -> Result<Inst, Illegal> {
+    let (low, high) = (words[0], second(words)?);
+    let encoding = match low >> 14 & 3 {
+        0 => Encoding::Flat,
+        1 => Encoding::Scratch,
+        2 => Encoding::Global,
+        _ => return Err(Illegal::new(2, "FLAT segment 3 does not exist")),
+    };
+    let row = row(encoding, low >> 18 & 0x7f, 2)?;
+    let mut inst = blank(address, row, encoding, 2);
+    let acc = high >> 23 & 1 == 1;
+    inst.imm =
+        if encoding == Encoding::Flat { u64::from(low & 0xfff) } else { sign_extend(low & 0x1fff, 13) };
+    inst.returns = low >> 16 & 1 == 1;
+    inst.to_lds = row.mnemonic.contains("_lds_");
+    let scalar = high >> 16 & 0x7f;
+    let has_scalar = encoding != Encoding::Flat && scalar != OFF;
+    if has_scalar {
+        inst.src[2] = source(scalar, if encoding == Encoding::Global { Ty::B64 } else { Ty::B32 }, 2)?;
+    }
+    let address_kind = match encoding {
+        Encoding::Scratch if low >> 13 & 1 == 0 => Ty::None,
+        Encoding::Scratch => Ty::B32,
+        _ if has_scalar => Ty::B32,
+        _ => Ty::B64,
+    };
+    data(&mut inst, 0, high, address_kind, false)?;
+    data(&mut inst, 1, high >> 8, row.op.traits.data, acc)?;
+    let atomic = row.op.traits.data != Ty::None && row.op.dst != Ty::None;
+    if !atomic || inst.returns {
+        result(&mut inst, high >> 24, acc)?;
+    }
+    Ok(inst)
+}
+
+pub(super) fn mubuf(address: u64, words: &[u32]) -> Result<Inst, Illegal> {
+    let (low, high) = (words[0], second(words)?);
+    let row = row(Encoding::Mubuf, low >> 18 & 0x7f, 2)?;
+    let mut inst = blank(address, row, Encoding::Mubuf, 2);
+    if row.op.dst == Ty::None && row.op.traits.data == Ty::None {
+        return Ok(inst);
+    }
+    let acc = high >> 23 & 1 == 1;
+    inst.imm = u64::from(low & 0xfff);
+    inst.offset_enable = low >> 12 & 1 == 1;
+    inst.index_enable = low >> 13 & 1 == 1;
+    inst.returns = low >> 14 & 1 == 1;
+    inst.to_lds = low >> 16 & 1 == 1;
+    inst.src[2] = Src::scalar((high >> 14 & 0x7c) as u16);
+    inst.scalar_offset = source(high >> 24, Ty::B32, 2)?;
+    let address_kind = match (inst.index_enable, inst.offset_enable) {
+        (true, true) => Ty::B64,
+        (false, false) => Ty::None,
+        _ => Ty::B32,
+    };
+    data(&mut inst, 0, high, address_kind, false)?;
+    data(&mut inst, 1, high >> 8, row.op.traits.data, acc)?;
+    if !inst.to_lds && (row.op.traits.data == Ty::None || inst.returns) {
+        result(&mut inst, high >> 8, acc)?;
+    }
+    debug_assert!(inst.src[2].kind == Kind::Scalar);
+    Ok(inst)
+}

@@ -1,0 +1,175 @@
+//! A wave's way to memory: translation with a small cache of spans for the duration of one run.
+
+use super::host;
+use crate::{Access, AddressSpace, FaultReason, MemoryFault, Span};
+
+/// Cached spans for each kind of access.
+const WAYS: usize = 4;
+
+#[derive(Clone, Copy)]
+struct Cached {
+    start: u64,
+    /// One past the last byte.
+    end: u64,
+    host: *mut u8,
+}
+
+impl Cached {
+    const EMPTY: Cached = Cached { start: 1, end: 0, host: std::ptr::null_mut() };
+
+    /// Host address of `size` bytes at `address`, when they lie in the span.
+    #[inline(always)]
+    fn find(&self, address: u64, size: u64) -> Option<*mut u8> {
+        let inside = address >= self.start && address < self.end && self.end - address >= size;
+        if !inside {
+            return None;
+        }
+        let offset = usize::try_from(address - self.start).ok()?;
+        // The offset is below the span's length, so the pointer stays in the host range that the span promises.
+        Some(self.host.wrapping_add(offset))
+    }
+}
+
+/// Access to the address space for one run of a wave.
+pub(crate) struct MemoryPort<'a> {
+    space: &'a dyn AddressSpace,
+    spans: [[Cached; WAYS]; 4],
+    next: usize,
+}
+
+impl<'a> MemoryPort<'a> {
+    pub(crate) fn new(space: &'a dyn AddressSpace) -> Self {
+        Self { space, spans: [[Cached::EMPTY; WAYS]; 4], next: 0 }
+    }
+
+    /// Host address of `size` bytes at `address`; none when they are not contiguous on the host.
+    #[inline(always)]
+    fn locate(&mut self, address: u64, size: u64, access: Access) -> Result<Option<*mut u8>, MemoryFault> {
+        for cached in &self.spans[access as usize] {
+            if let Some(host) = cached.find(address, size) {
+                return Ok(Some(host));
+            }
+        }
+        self.translate(address, size, access)
+    }
+
+    #[cold]
+    fn translate(&mut self, address: u64, size: u64, access: Access) -> Result<Option<*mut u8>, MemoryFault> {
+        let Span { start, length, host } = self.space.translate(address, access)?;
+        let cached = Cached { start, end: start.saturating_add(length), host };
+        self.spans[access as usize][self.next] = cached;
+        self.next = (self.next + 1) % WAYS;
+        Ok(cached.find(address, size))
+    }
+
+    /// An instruction word.
+    pub(crate) fn fetch(&mut self, address: u64) -> Result<u32, MemoryFault> {
+        self.load32_as(address, Access::Execute)
+    }
+
+    #[inline(always)]
+    pub(crate) fn load8(&mut self, address: u64) -> Result<u8, MemoryFault> {
+        match self.locate(address, 1, Access::Read)? {
+            // SAFETY: the span promises a readable byte until this run ends.
+            Some(at) => Ok(unsafe { host::load8(at) }),
+            None => Err(MemoryFault { address, access: Access::Read, reason: FaultReason::Unmapped }),
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn load16(&mut self, address: u64) -> Result<u16, MemoryFault> {
+        if let Some(at) = self.locate(address, 2, Access::Read)? {
+            // SAFETY: the span promises two readable bytes until this run ends.
+            return Ok(unsafe { host::load16(at) });
+        }
+        Ok(u16::from_le_bytes([self.load8(address)?, self.load8(address.wrapping_add(1))?]))
+    }
+
+    #[inline(always)]
+    pub(crate) fn load32(&mut self, address: u64) -> Result<u32, MemoryFault> {
+        self.load32_as(address, Access::Read)
+    }
+
+    #[inline(always)]
+    fn load32_as(&mut self, address: u64, access: Access) -> Result<u32, MemoryFault> {
+        if let Some(at) = self.locate(address, 4, access)? {
+            // SAFETY: the span promises four readable bytes until this run ends.
+            return Ok(unsafe { host::load32(at) });
+        }
+        let mut bytes = [0; 4];
+        for (n, byte) in (0u64..).zip(&mut bytes) {
+            *byte = self.load8(address.wrapping_add(n))?;
+        }
+        Ok(u32::from_le_bytes(bytes))
+    }
+
+    #[inline(always)]
+    pub(crate) fn store8(&mut self, address: u64, value: u8) -> Result<(), MemoryFault> {
+        match self.locate(address, 1, Access::Write)? {
+            // SAFETY: the span promises a writable byte until this run ends.
+            Some(at) => unsafe { host::store8(at, value) },
+            None => {
+                return Err(MemoryFault { address, access: Access::Write, reason: FaultReason::Unmapped });
+            }
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    pub(crate) fn store16(&mut self, address: u64, value: u16) -> Result<(), MemoryFault> {
+        if let Some(at) = self.locate(address, 2, Access::Write)? {
+            // SAFETY: the span promises two writable bytes until this run ends.
+            unsafe { host::store16(at, value) };
+            return Ok(());
+        }
+        self.store_bytes(address, &value.to_le_bytes())
+    }
+
+    #[inline(always)]
+    pub(crate) fn store32(&mut self, address: u64, value: u32) -> Result<(), MemoryFault> {
+        if let Some(at) = self.locate(address, 4, Access::Write)? {
+            // SAFETY: the span promises four writable bytes until this run ends.
+            unsafe { host::store32(at, value) };
+            return Ok(());
+        }
+        self.store_bytes(address, &value.to_le_bytes())
+    }
+
+    /// An access that crosses spans. Every byte is checked before the first is written.
+    #[cold]
+    fn store_bytes(&mut self, address: u64, bytes: &[u8]) -> Result<(), MemoryFault> {
+        for (n, _) in (0u64..).zip(bytes) {
+            self.locate(address.wrapping_add(n), 1, Access::Write)?;
+        }
+        for (n, byte) in (0u64..).zip(bytes) {
+            self.store8(address.wrapping_add(n), *byte)?;
+        }
+        Ok(())
+    }
+
+    /// Host address for an atomic operation.
+    fn atomic(&mut self, address: u64, size: u64) -> Result<*mut u8, MemoryFault> {
+        let misaligned = MemoryFault { address, access: Access::Atomic, reason: FaultReason::Misaligned };
+        if !address.is_multiple_of(size) {
+            return Err(misaligned);
+        }
+        match self.locate(address, size, Access::Atomic)? {
+            Some(at) if (at.addr() as u64).is_multiple_of(size) => Ok(at),
+            _ => Err(misaligned),
+        }
+    }
+
+    /// Replaces 32 bits by `f` of them in one step; gives the old value.
+    pub(crate) fn modify32(&mut self, address: u64, f: impl Fn(u32) -> u32) -> Result<u32, MemoryFault> {
+        let at = self.atomic(address, 4)?;
+        // SAFETY: the span promises four writable bytes until this run ends; `atomic` checked the alignment.
+        Ok(unsafe { host::modify32(at, f) })
+    }
+
+    /// As [`Self::modify32`], of 64 bits.
+    pub(crate) fn modify64(&mut self, address: u64, f: impl Fn(u64) -> u64) -> Result<u64, MemoryFault> {
+        let at = self.atomic(address, 8)?;
+        // SAFETY: the span promises eight writable bytes until this run ends; `atomic` checked the alignment.
+        Ok(unsafe { host::modify64(at, f) })
+    }
+}

@@ -1,0 +1,88 @@
+//! Scalar memory: loads through the constant cache, clocks, cache control.
+#![allow(non_upper_case_globals, reason = "operations are named as their mnemonics")]
+#![allow(clippy::cast_possible_truncation, reason = "addresses and registers are taken apart")]
+
+use crate::exec::{Context, Flow};
+use crate::instruction::{Inst, Op, Traits};
+use crate::operand::{Kind, Ty};
+
+/// Source 0 is the base pair, source 1 an optional scalar offset; the immediate is added. The low two bits of the sum
+/// do not count.
+fn load<const N: u16>(cx: &mut Context<'_>, inst: &Inst) -> Flow {
+    let address = cx.pair(inst.src[0].register).wrapping_add(offset(cx, inst)) & !3;
+    load_dwords::<N>(cx, inst, |n| Some(address.wrapping_add(4 * n)))
+}
+
+fn offset(cx: &Context<'_>, inst: &Inst) -> u64 {
+    let scalar = match inst.src[1].kind {
+        Kind::None => 0,
+        _ => u64::from(cx.scalar32(&inst.src[1])),
+    };
+    inst.imm.wrapping_add(scalar)
+}
+
+fn load_dwords<const N: u16>(
+    cx: &mut Context<'_>,
+    inst: &Inst,
+    address: impl Fn(u64) -> Option<u64>,
+) -> Flow {
+    let mut values = [0; 16];
+    for (n, value) in (0u64..).zip(values.iter_mut().take(usize::from(N))) {
+        if let Some(address) = address(n) {
+            match cx.memory.load32(address) {
+                Ok(loaded) => *value = loaded,
+                Err(fault) => return cx.fault(inst, fault),
+            }
+        }
+    }
+    for n in 0..N {
+        cx.set_scalar(inst.dst + n, values[usize::from(n)]);
+    }
+    Flow::Next
+}
+
+/// From a buffer resource: dwords beyond its size are zero.
+fn buffer_load<const N: u16>(cx: &mut Context<'_>, inst: &Inst) -> Flow {
+    let register = inst.src[0].register;
+    let words = [cx.pair(register), cx.pair(register + 2)];
+    let base = words[0] & 0xffff_ffff_ffff;
+    let stride = words[0] >> 48 & 0x3fff;
+    let records = words[1] & 0xffff_ffff;
+    let size = if stride == 0 { records } else { records * stride };
+    let offset = offset(cx, inst) & !3;
+    load_dwords::<N>(cx, inst, |n| {
+        let at = offset.wrapping_add(4 * n);
+        (at.checked_add(4)? <= size).then(|| base.wrapping_add(at))
+    })
+}
+
+macro_rules! scalar_loads {
+    ($($name:ident $ty:ident $f:expr;)*) => { $(
+        pub(crate) const $name: Op = Op { exec: $f, dst: Ty::$ty, src: [Ty::None; 3], traits: Traits::NONE };
+    )* };
+}
+
+scalar_loads! {
+    s_load_dword B32 load::<1>;
+    s_load_dwordx2 B64 load::<2>;
+    s_load_dwordx4 B128 load::<4>;
+    s_load_dwordx8 B256 load::<8>;
+    s_load_dwordx16 B512 load::<16>;
+    s_buffer_load_dword B32 buffer_load::<1>;
+    s_buffer_load_dwordx2 B64 buffer_load::<2>;
+    s_buffer_load_dwordx4 B128 buffer_load::<4>;
+    s_buffer_load_dwordx8 B256 buffer_load::<8>;
+    s_buffer_load_dwordx16 B512 buffer_load::<16>;
+    s_memtime B64 |cx, inst| {
+        let time = cx.environment.core_clock();
+        cx.set_pair(inst.dst, time);
+        Flow::Next
+    };
+    s_memrealtime B64 |cx, inst| {
+        let time = cx.environment.real_time();
+        cx.set_pair(inst.dst, time);
+        Flow::Next
+    };
+    // The model's scalar loads go to memory each time: nothing is cached.
+    s_dcache None |_, _| Flow::Next;
+}

@@ -1,0 +1,3 @@
+//! Tests of the decoder and of execution.
+
+pub(crate) mod coverage;

@@ -1,0 +1,113 @@
+//! The interpreter's loop.
+
+use super::{Machine, Wave};
+use crate::exec::memory::port::MemoryPort;
+use crate::exec::scalar::indexing::{INDEX_MODE, indexed};
+use crate::exec::{Context, Flow};
+use crate::float::Fp;
+use crate::instruction::{Encoding, Inst};
+use crate::{CodeCache, Exception, Lds, Stop};
+
+impl Wave {
+    /// Executes about `budget` instructions, fewer when the wave stops for another reason.
+    ///
+    /// # Errors
+    /// The [`Exception`] that ended the wave; it must not be run again.
+    pub fn run(&mut self, lds: &mut Lds, machine: &mut Machine<'_>, budget: u64) -> Result<Stop, Exception> {
+        if self.ended {
+            return Ok(Stop::EndOfProgram);
+        }
+        let limit = self.executed.saturating_add(budget);
+        let fp = Fp::from_mode(self.mode);
+        let mut cx = Context {
+            wave: self,
+            lds,
+            memory: MemoryPort::new(machine.memory),
+            environment: machine.environment,
+            fp,
+            exception: None,
+        };
+        while cx.wave.executed < limit {
+            match run_block(&mut cx, machine.code)? {
+                None => {}
+                Some(stop) => return Ok(stop),
+            }
+        }
+        Ok(Stop::Budget)
+    }
+}
+
+/// Executes from the wave's pc to the end of its block.
+fn run_block(cx: &mut Context<'_>, code: &mut CodeCache) -> Result<Option<Stop>, Exception> {
+    let block = code.block(cx.wave.pc, &mut cx.memory);
+    for (count, inst) in (1..).zip(&block.instructions) {
+        let flow = step(cx, inst);
+        if flow == Flow::Next {
+            continue;
+        }
+        cx.wave.executed += count;
+        if flow != Flow::Branch {
+            cx.wave.pc = inst.next();
+        }
+        return match flow {
+            Flow::Next | Flow::Branch => Ok(None),
+            Flow::InvalidateCode => {
+                code.invalidate();
+                Ok(None)
+            }
+            Flow::Barrier => Ok(Some(Stop::Barrier)),
+            Flow::Yield => Ok(Some(Stop::Yield)),
+            Flow::End => {
+                cx.wave.ended = true;
+                Ok(Some(Stop::EndOfProgram))
+            }
+            Flow::Raise => {
+                cx.wave.pc = inst.address;
+                Err(cx.exception.take().unwrap_or(Exception::IllegalInstruction {
+                    pc: inst.address,
+                    words: Vec::new(),
+                    reason: format!("{} raised nothing", inst.mnemonic()),
+                }))
+            }
+        };
+    }
+    cx.wave.executed += block.instructions.len() as u64;
+    cx.wave.pc = block.next;
+    match &block.end {
+        Some(exception) => Err(exception.clone()),
+        None => Ok(None),
+    }
+}
+
+#[inline(always)]
+fn step(cx: &mut Context<'_>, inst: &Inst) -> Flow {
+    #[cfg(test)]
+    crate::tests::coverage::executed(inst);
+    let config = &cx.wave.config;
+    if inst.arch_top > config.arch_vgprs || inst.acc_top > config.acc_vgprs {
+        return registers_missing(cx, inst);
+    }
+    if cx.wave.mode & INDEX_MODE != 0 && is_vector_alu(inst) {
+        return match indexed(cx, inst) {
+            Some(moved) => (moved.exec)(cx, &moved),
+            None => cx.illegal(inst, "the index in M0 moves a register out of the vector file"),
+        };
+    }
+    (inst.exec)(cx, inst)
+}
+
+fn is_vector_alu(inst: &Inst) -> bool {
+    matches!(
+        inst.encoding,
+        Encoding::Vop1 | Encoding::Vop2 | Encoding::Vopc | Encoding::Vop3 | Encoding::Vop3p
+    )
+}
+
+#[cold]
+fn registers_missing(cx: &mut Context<'_>, inst: &Inst) -> Flow {
+    let reason = format!(
+        "needs {} v and {} a registers, the wave has {} and {}",
+        inst.arch_top, inst.acc_top, cx.wave.config.arch_vgprs, cx.wave.config.acc_vgprs
+    );
+    cx.illegal(inst, &reason)
+}
