@@ -17,10 +17,10 @@ use crate::operand::Ty;
 
 vector_ops! {
     v_div_fixup_f32(a: f32, b: f32, c: f32) -> f32 {
-        fixup(a, b, c, biased32(c) - biased32(b) < -150, [f32::INFINITY, 0.0], f32::copysign)
+        fixup(a, b, c, range(biased32(c) - biased32(b), -150, 129), [f32::INFINITY, 0.0], f32::copysign)
     }
     v_div_fixup_f64(a: f64, b: f64, c: f64) -> f64 {
-        fixup(a, b, c, biased64(c) - biased64(b) < -1075, [f64::INFINITY, 0.0], f64::copysign)
+        fixup(a, b, c, range(biased64(c) - biased64(b), -1075, 1025), [f64::INFINITY, 0.0], f64::copysign)
     }
     v_div_fixup_f16(a: F16, b: F16, c: F16) -> F16 [op_sel: true] { fixup16(a, b, c) }
     v_div_fixup_legacy_f16(a: F16, b: F16, c: F16) -> F16 { fixup16(a, b, c) }
@@ -28,15 +28,35 @@ vector_ops! {
 
 fn fixup16(a: F16, b: F16, c: F16) -> F16 {
     let copysign = |x: F16, sign: F16| F16(x.0 & 0x7fff | sign.0 & 0x8000);
-    fixup(a, b, c, false, [F16(0x7c00), F16(0)], copysign)
+    fixup(a, b, c, Range::Inside, [F16(0x7c00), F16(0)], copysign)
 }
 
-/// The special cases of `c / b`, whose computed quotient is `a`. A quotient below half the least denormal is zero.
+/// Whether the exponents alone put a quotient out of its format's range.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Range {
+    /// Below half the least denormal.
+    Below,
+    Inside,
+    /// Above the largest number.
+    Above,
+}
+
+fn range(difference: i32, low: i32, high: i32) -> Range {
+    if difference < low {
+        Range::Below
+    } else if difference >= high {
+        Range::Above
+    } else {
+        Range::Inside
+    }
+}
+
+/// The special cases of `c / b`, whose computed quotient is `a`.
 fn fixup<F: Float>(
     a: F,
     b: F,
     c: F,
-    underflow: bool,
+    range: Range,
     [infinity, zero]: [F; 2],
     copysign: impl Fn(F, F) -> F,
 ) -> F {
@@ -55,9 +75,9 @@ fn fixup<F: Float>(
         b.quiet()
     } else if (b.zero() && c.zero()) || (b.infinite() && c.infinite()) {
         F::INVALID
-    } else if b.zero() || c.infinite() {
+    } else if b.zero() || c.infinite() || (range == Range::Above && !b.infinite() && !c.zero()) {
         signed(infinity)
-    } else if b.infinite() || c.zero() || underflow {
+    } else if b.infinite() || c.zero() || range == Range::Below {
         signed(zero)
     } else {
         signed(a)
