@@ -64,7 +64,7 @@ template <typename R, typename T> struct Register {
     OP(ne_##S, int, T, a != b) OP(select_##S, T, T, a > b ? c : a) OP(min_##S, T, T, a < b ? a : b) OP(max_##S, T, T, a > b ? a : b) \
     OP(med_##S, T, T, (a < b ? a : b) > c ? (a < b ? a : b) : c) OP(neg_##S, T, T, -(U)a) OP(add3_##S, T, T, a + b + c) \
     OP(tofloat_##S, float, T, a) OP(todouble_##S, double, T, a) OP(bytesum_##S, int, T, (uint8_t)a + (uint8_t)(a >> 8) * 3 + (int8_t)b) \
-    OP(bfe_##S, T, T, (a >> 3) & 0x1f) OP(absdiff_##S, T, T, a > b ? a - b : b - a) OP(xad_##S, T, T, (a ^ b) + c) OP(mulc_##S, T, T, a * 37 + 11)
+    OP(bfe_##S, T, T, (a >> 3) & 0x1f) OP(absdiff_##S, T, T, a > b ? (U)a - (U)b : (U)b - (U)a) OP(xad_##S, T, T, (a ^ b) + c) OP(mulc_##S, T, T, a * 37 + 11)
 
 INTEGERS(int8_t, uint8_t, i8) INTEGERS(uint8_t, uint8_t, u8) INTEGERS(int16_t, uint16_t, i16) INTEGERS(uint16_t, uint16_t, u16)
 INTEGERS(int32_t, uint32_t, i32) INTEGERS(uint32_t, uint32_t, u32) INTEGERS(int64_t, uint64_t, i64) INTEGERS(uint64_t, uint64_t, u64)
@@ -80,7 +80,7 @@ OP(umulh64, uint64_t, uint64_t, ((unsigned __int128)a * b) >> 64) OP(wide_mad, u
 OP(wide_smad, int64_t, int32_t, (int64_t)a * b + c) OP(mul24, int32_t, int32_t, ((a << 8) >> 8) * ((b << 8) >> 8))
 OP(umul24, uint32_t, uint32_t, (a & 0xffffff) * (b & 0xffffff) + c) OP(usat, uint32_t, uint32_t, __builtin_elementwise_add_sat(a, b))
 OP(ssat, int32_t, int32_t, __builtin_elementwise_add_sat(a, b)) OP(ssubsat, int32_t, int32_t, __builtin_elementwise_sub_sat(a, b))
-OP(usat16, uint16_t, uint16_t, __builtin_elementwise_add_sat(a, b)) OP(add128, uint64_t, uint64_t, (unsigned __int128)(((unsigned __int128)a << 64 | b) + ((unsigned __int128)c << 64 | a)) >> 64)
+OP(usat16, uint16_t, uint16_t, (uint32_t)a + b > 0xffff ? 0xffff : a + b) OP(add128, uint64_t, uint64_t, (unsigned __int128)(((unsigned __int128)a << 64 | b) + ((unsigned __int128)c << 64 | a)) >> 64)
 OP(sub128, uint64_t, uint64_t, (unsigned __int128)(((unsigned __int128)a << 64 | b) - ((unsigned __int128)c << 64 | a)) >> 64)
 
 #define FLOATS(T, S, RTZ_SAFE) \

@@ -34,7 +34,8 @@ fn word(bytes: &mut &[u8]) -> u32 {
 fn next_case<'a>(bytes: &mut &'a [u8]) -> Case<'a> {
     let length = word(bytes) as usize;
     let name = std::str::from_utf8(take(bytes, length)).expect("a name");
-    let (size, result_size, count, float) = (word(bytes) as usize, word(bytes) as usize, word(bytes), word(bytes) as usize);
+    let (size, result_size, count, float) =
+        (word(bytes) as usize, word(bytes) as usize, word(bytes), word(bytes) as usize);
     let inputs = std::array::from_fn(|_| take(bytes, size * count as usize));
     let expected = take(bytes, result_size * count as usize);
     Case { name, count, result_size, float, inputs, expected }
@@ -51,7 +52,10 @@ fn is_nan(value: &[u8]) -> bool {
 /// The first result that differs.
 fn difference(case: &Case<'_>, got: &[u8]) -> Option<usize> {
     let pairs = got.chunks(case.result_size).zip(case.expected.chunks(case.result_size));
-    pairs.enumerate().find(|(_, (a, b))| a != b && !(case.float > 1 && is_nan(a) && is_nan(b))).map(|(n, _)| n)
+    pairs
+        .enumerate()
+        .find(|(_, (a, b))| a != b && !(case.float > 1 && is_nan(a) && is_nan(b)))
+        .map(|(n, _)| n)
 }
 
 fn main() -> ExitCode {

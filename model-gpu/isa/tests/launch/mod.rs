@@ -12,8 +12,8 @@
 use std::cell::UnsafeCell;
 
 use model_gpu_isa::{
-    Access, AddressSpace, CodeCache, Environment, Exception, FaultReason, Machine, MemoryFault, Progress, Span,
-    Wave, WaveConfig, Workgroup,
+    Access, AddressSpace, CodeCache, Environment, Exception, FaultReason, Machine, MemoryFault, Progress,
+    Span, Wave, WaveConfig, Workgroup,
 };
 use object::read::elf::ElfFile64;
 use object::{Object as _, ObjectSegment as _, ObjectSymbol as _};
@@ -119,11 +119,10 @@ impl Module {
         }
         for (offset, relocation) in elf.dynamic_relocations().into_iter().flatten() {
             let value = match relocation.target() {
-                object::RelocationTarget::Symbol(index) => {
-                    elf.dynamic_symbol_table()
-                        .and_then(|table| object::ObjectSymbolTable::symbol_by_index(&table, index).ok())
-                        .map_or(0, |symbol| base + symbol.address())
-                }
+                object::RelocationTarget::Symbol(index) => elf
+                    .dynamic_symbol_table()
+                    .and_then(|table| object::ObjectSymbolTable::symbol_by_index(&table, index).ok())
+                    .map_or(0, |symbol| base + symbol.address()),
                 _ => base,
             };
             let value = value.wrapping_add(relocation.addend() as u64);
@@ -135,7 +134,9 @@ impl Module {
     /// Names of the kernels.
     pub fn kernels(&self) -> Vec<String> {
         let elf = ElfFile64::<object::Endianness>::parse(&*self.data).expect("a code object");
-        let names = elf.dynamic_symbols().filter_map(|symbol| Some(symbol.name().ok()?.strip_suffix(".kd")?.to_owned()));
+        let names = elf
+            .dynamic_symbols()
+            .filter_map(|symbol| Some(symbol.name().ok()?.strip_suffix(".kd")?.to_owned()));
         names.collect()
     }
 
@@ -227,7 +228,9 @@ pub fn launch(
                     group.add_wave(start(&descriptor, grid, [x, y, z], wave, &setup));
                 }
                 let mut machine = Machine::new(arena, &environment, &mut code);
-                while group.run(&mut machine, 100_000).map_err(|(_, exception)| exception)? == Progress::Running {}
+                while group.run(&mut machine, 100_000).map_err(|(_, exception)| exception)?
+                    == Progress::Running
+                {}
                 executed += group.waves().iter().map(Wave::executed).sum::<u64>();
             }
         }
@@ -312,9 +315,9 @@ fn start(descriptor: &Descriptor, grid: Grid, group: [u32; 3], wave: u32, setup:
         register += 1;
     }
     register = register.max((descriptor.rsrc2 >> 1 & 0x1f) as u8);
-    for dimension in 0..3 {
+    for (dimension, id) in group.into_iter().enumerate() {
         if descriptor.rsrc2 >> (7 + dimension) & 1 == 1 {
-            started.set_sgpr(register, group[dimension]);
+            started.set_sgpr(register, id);
             register += 1;
         }
     }
