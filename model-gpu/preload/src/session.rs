@@ -4,7 +4,7 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::RawFd;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use model_gpu_core::memory::{Buffer, identity};
 use model_gpu_core::{Config, Machine, say};
@@ -28,6 +28,8 @@ pub(crate) struct Session {
     pub(crate) settings: &'static Settings,
     /// Which open files are the device's.
     identity: (u64, u64),
+    /// The program's runtime says which of its VRAM is executable: the first it allocated is not.
+    pub(crate) tells_executable: OnceLock<bool>,
     /// Ranges of the program's memory that are shared by address.
     pub(crate) svm: Svm,
     /// Buffers behind exported descriptors, by the inode of the file that stands for them.
@@ -80,6 +82,7 @@ impl Session {
             machine,
             settings,
             identity,
+            tells_executable: OnceLock::new(),
             svm: Svm::default(),
             exports: Mutex::default(),
             gems: Mutex::default(),
