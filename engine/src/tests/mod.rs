@@ -8,3 +8,4 @@ mod forwarding;
 mod life;
 mod passes;
 mod rig;
+mod untracked;

@@ -41,9 +41,8 @@ impl Window<'_> {
         if self.queue.is_cooperative() && !self.allow(Allow::Cooperative) {
             return Err(Refusal::new(Reason::Cooperative));
         }
-        if let Err(problem) = self.process.code.regions(self.agent.agent) {
-            return Err(Refusal::with(Reason::EnumerationFailed, problem));
-        }
+        let modules = self.process.code.regions(self.agent.agent);
+        let modules = modules.map_err(|problem| Refusal::with(Reason::EnumerationFailed, problem))?;
         let kernel = Arc::clone(&self.kernel);
         let Some(loaded) = &kernel.loaded else {
             return Err(Refusal::new(Reason::UnknownKernel));
@@ -58,7 +57,13 @@ impl Window<'_> {
         if multigrid.is_some_and(|address| address != 0) && !self.allow(Allow::Cooperative) {
             return Err(Refusal::new(Reason::Cooperative));
         }
-        Ok(pointers(metadata, &kernarg))
+        let pointers = pointers(metadata, &kernarg);
+        if let Some(detail) = self.untracked(metadata, &pointers, &modules)
+            && !self.allow(Allow::Untracked)
+        {
+            return Err(Refusal::with(Reason::UntrackedMemory, detail));
+        }
+        Ok(pointers)
     }
 
     /// The packet's argument block, from wherever it lies.

@@ -1,6 +1,6 @@
 //! The replay window: one dispatch run several times from identical inputs while nothing else runs on its agent.
 //!
-//! * [`decide`]: what can be decided for free;
+//! * [`decide`]: what can be decided for free, with the rule on [`untracked`] memory;
 //! * [`drain`]: the agent becomes quiet;
 //! * [`snapshot`]: memory is copied;
 //! * [`passes`]: the kernel runs, memory is compared ([`inspect`]) and put back ([`restore`]);
@@ -17,6 +17,7 @@ mod passes;
 mod repair;
 mod restore;
 mod snapshot;
+mod untracked;
 mod writes;
 
 pub(crate) use finish::Watch;

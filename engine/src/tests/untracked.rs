@@ -1,0 +1,109 @@
+//! Dispatches whose arguments lead to memory that is not put back.
+
+use super::rig::{COUNT, Rig, SCALE};
+use crate::fake::{KERNARG_POOL, VRAM_POOL};
+use crate::runtime::Runtime;
+use crate::{Allocation, Sharing, Source};
+use hsa_replay_contract::{Allow, Dispatch, Outcome, Reason};
+
+/// Runs `scale(data, input, by, n)` once with these pointers.
+fn scale(rig: Rig, data: u64, input: u64) -> Dispatch {
+    rig.fake.kernel(rig.kernel(SCALE), |_, _| {});
+    rig.queue(16).run(SCALE, &[data, input]);
+    rig.finish().0.remove(0)
+}
+
+fn declined(record: &Dispatch) -> String {
+    assert_eq!((record.outcome, record.reason), (Outcome::Declined, Some(Reason::UntrackedMemory)));
+    record.detail.clone().expect("names the argument")
+}
+
+fn host(rig: &Rig) -> u64 {
+    let address = rig.fake.allocate_host(4096).expect("host memory");
+    let source = Source::Pool { pool: KERNARG_POOL, flags: 0 };
+    rig.engine.memory_allocated(&Allocation { address, bytes: 4096, source });
+    address
+}
+
+#[test]
+fn captured_memory_and_module_variables_are_no_hindrance() {
+    let rig = Rig::new();
+    let (data, counter) = (rig.allocate(64), rig.counter);
+    // The second pointer is one past the end of the array.
+    assert_eq!(scale(rig, counter, data + 64).outcome, Outcome::Replayed);
+}
+
+#[test]
+fn a_null_pointer_leads_nowhere() {
+    assert_eq!(scale(Rig::new(), 0, 0).outcome, Outcome::Replayed);
+}
+
+#[test]
+fn host_memory_that_is_written_declines_and_is_named() {
+    let rig = Rig::new();
+    let data = host(&rig);
+    let detail = declined(&scale(rig, data, 0));
+    assert!(detail.starts_with("argument 0"), "{detail}");
+    assert!(detail.contains("memory for kernel arguments"), "{detail}");
+}
+
+#[test]
+fn host_memory_that_the_compiler_proved_read_only_is_no_hindrance() {
+    let rig = Rig::new();
+    let (data, input) = (rig.allocate(64), host(&rig));
+    assert_eq!(scale(rig, data, input).outcome, Outcome::Replayed);
+}
+
+#[test]
+fn an_address_that_nobody_knows_counts_against_a_pointer() {
+    let detail = declined(&scale(Rig::new(), 0x4000_0000, 0));
+    assert!(detail.contains("no call has shown"), "{detail}");
+}
+
+#[test]
+fn a_word_of_a_structure_counts_only_inside_known_memory() {
+    let run = |second: u64| {
+        let rig = Rig::new();
+        let out = rig.allocate(64);
+        let second = if second == 0 { host(&rig) } else { second };
+        // count(int* out, Pair pair): the structure lies at offset 8, its second half at 16.
+        rig.queue(16).run(COUNT, &[out, 3, second]);
+        rig.finish().0.remove(0)
+    };
+    assert_eq!(run(0x4000_0000).outcome, Outcome::Replayed);
+    assert!(declined(&run(0)).starts_with("argument 1"));
+}
+
+#[test]
+fn shared_and_special_device_memory_declines() {
+    let rig = Rig::new();
+    let data = rig.allocate(64);
+    rig.engine.memory_shared(data, Sharing::Exported);
+    assert!(declined(&scale(rig, data, 0)).contains("others may write"));
+    let rig = Rig::new();
+    let data = rig.fake.machine(|machine| machine.allocate(64));
+    let source = Source::Pool { pool: VRAM_POOL, flags: 4 };
+    rig.engine.memory_allocated(&Allocation { address: data, bytes: 64, source });
+    assert!(declined(&scale(rig, data, 0)).contains("kernel arguments"));
+    for (source, what) in [(Source::Managed, "managed"), (Source::IpcImport, "another process")] {
+        let rig = Rig::new();
+        let data = rig.fake.machine(|machine| machine.allocate(64));
+        rig.engine.memory_allocated(&Allocation { address: data, bytes: 64, source });
+        assert!(declined(&scale(rig, data, 0)).contains(what));
+    }
+}
+
+#[test]
+fn what_is_allowed_is_replayed_and_recorded() {
+    let rig = Rig::with(&[("ALLOW", "untracked")]);
+    let data = host(&rig);
+    let record = scale(rig, data, 0);
+    assert_eq!((record.outcome, &record.allowed[..]), (Outcome::Replayed, &[Allow::Untracked][..]));
+}
+
+#[test]
+fn an_allowance_that_was_not_needed_is_not_recorded() {
+    let rig = Rig::with(&[("ALLOW", "untracked")]);
+    let data = rig.allocate(64);
+    assert!(scale(rig, data, 0).allowed.is_empty());
+}

@@ -1,0 +1,75 @@
+//! Whether a kernel's arguments lead to memory that would not be put back between passes.
+//!
+//! A pass that changes such memory changes what the next one sees, so the dispatch runs once unless `--allow untracked` is
+//! given. Pointers must lead to captured memory: an address that nobody knows counts against them. A word inside a structure
+//! counts only when it lies in memory that is known and not captured, since it may be anything. Memory that the kernel
+//! provably only reads needs no restore.
+
+use super::Window;
+use super::decide::Pointer;
+use crate::inventory::{Exclusion, Region};
+use crate::sync::Arc;
+use code_object::{Access, AddressSpace, Argument, ValueKind};
+
+impl Window<'_> {
+    /// The first argument that leads to memory which is not put back, as a sentence for the record.
+    pub(super) fn untracked(
+        &self,
+        metadata: &code_object::Kernel,
+        pointers: &[Pointer],
+        modules: &[Arc<Region>],
+    ) -> Option<String> {
+        let explicit: Vec<&Argument> = metadata.explicit_arguments().collect();
+        pointers.iter().find_map(|pointer| {
+            let argument = *explicit.get(usize::try_from(pointer.argument).ok()?)?;
+            if is_read_only(argument) {
+                return None;
+            }
+            let what =
+                self.unrestored(pointer.address, modules, argument.value_kind == ValueKind::GlobalBuffer)?;
+            let name = argument.name.as_deref().map_or(String::new(), |name| format!(" ({name})"));
+            Some(format!("argument {}{name} leads to {what} at {:#x}", pointer.argument, pointer.address))
+        })
+    }
+
+    /// What lies at an address, if it is not put back.
+    fn unrestored(&self, address: u64, modules: &[Arc<Region>], is_pointer: bool) -> Option<&'static str> {
+        let inside = |address: u64| {
+            let record = self.process.inventory.find(address)?;
+            Some(match record.exclusion() {
+                Some(exclusion) => Some(describe(exclusion)),
+                None if record.region.owner == self.agent.agent => None,
+                None => Some("memory of another agent"),
+            })
+        };
+        let in_module = |address: u64| modules.iter().any(|region| region.contains(address)).then_some(None);
+        let at = |address: u64| inside(address).or_else(|| in_module(address));
+        // A pointer one past the end of an array belongs to the array.
+        match at(address).or_else(|| at(address.wrapping_sub(1)).filter(|_| is_pointer)) {
+            Some(known) => known,
+            None => is_pointer.then_some("memory that no call has shown"),
+        }
+    }
+}
+
+fn is_read_only(argument: &Argument) -> bool {
+    argument.actual_access == Some(Access::ReadOnly)
+        || argument.access == Some(Access::ReadOnly)
+        || argument.address_space == Some(AddressSpace::Constant)
+        || argument.is_const
+}
+
+fn describe(exclusion: Exclusion) -> &'static str {
+    match exclusion {
+        Exclusion::Kernarg => "memory for kernel arguments",
+        Exclusion::Host => "host memory",
+        Exclusion::FineGrained => "fine-grained device memory",
+        Exclusion::VirtualMemory => "a virtual memory mapping",
+        Exclusion::Managed => "managed memory",
+        Exclusion::Import => "memory of another process",
+        Exclusion::Interop => "memory of another interface",
+        Exclusion::SharedOut => "memory that others may write",
+        Exclusion::FailedFree => "memory that could not be freed",
+        Exclusion::Unknown => "memory that the runtime knows differently",
+    }
+}
