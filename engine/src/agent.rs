@@ -1,5 +1,6 @@
 //! One agent: its gate, its queues and the worker that runs its windows.
 
+use crate::endless::InFlight;
 use crate::fence::CopyFence;
 use crate::gate::{Gate, Phase};
 use crate::handles::Agent;
@@ -18,6 +19,8 @@ pub(crate) struct AgentState {
     pub(crate) index: u32,
     pub(crate) gate: Gate,
     pub(crate) fence: CopyFence,
+    /// Kernels in flight that need not end by themselves.
+    pub(crate) endless: InFlight,
     /// What windows keep from one to the next; the worker's alone.
     pub(crate) workspace: Mutex<Workspace>,
     queues: Mutex<Vec<Arc<SoftQueue>>>,
@@ -54,6 +57,7 @@ impl AgentState {
             index,
             gate: Gate::default(),
             fence: CopyFence::default(),
+            endless: InFlight::default(),
             workspace,
             queues: Mutex::default(),
             work: Mutex::default(),

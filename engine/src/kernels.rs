@@ -1,6 +1,7 @@
 //! Kernels by the kernel object that packets carry.
 
 use crate::code::LoadedKernel;
+use crate::endless::Endless;
 use crate::sync::{Arc, AtomicU64, Mutex, Ordering, RwLock};
 use hsa_replay_contract::{KernelFilter, KernelName};
 use std::collections::HashMap;
@@ -11,6 +12,8 @@ pub(crate) struct Kernel {
     pub(crate) name: KernelName,
     /// Whether the filter takes it.
     pub(crate) matches: bool,
+    /// Whether it need not end by itself.
+    pub(crate) endless: Option<Endless>,
     /// Dispatches so far of this symbol in the process, over all agents and executables that have it.
     pub(crate) launches: Arc<AtomicU64>,
     /// Arguments and sizes from the code object; `None` when no loaded code object holds the kernel.
@@ -58,7 +61,8 @@ impl KernelTable {
         };
         let matches = self.filter.matches(&name);
         let launches = Arc::clone(self.launches.lock().entry(name.symbol().to_owned()).or_default());
-        let kernel = Arc::new(Kernel { name, matches, launches, loaded });
+        let endless = Endless::of(name.symbol());
+        let kernel = Arc::new(Kernel { name, matches, endless, launches, loaded });
         Arc::clone(self.kernels.write().entry(object).or_insert(kernel))
     }
 }

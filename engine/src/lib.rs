@@ -11,6 +11,7 @@ mod agent;
 pub mod code;
 pub mod compare;
 mod copy;
+mod endless;
 mod engine;
 #[cfg(test)]
 mod fake;

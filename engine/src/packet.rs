@@ -67,6 +67,12 @@ impl Packet {
         Signal(self.words[7])
     }
 
+    /// The same packet with another completion signal.
+    pub(crate) fn with_completion(mut self, signal: Signal) -> Self {
+        self.words[7] = signal.0;
+        self
+    }
+
     pub(crate) fn kernel_object(&self) -> u64 {
         self.words[4]
     }

@@ -7,9 +7,11 @@ use super::SoftQueue;
 use super::candidate::{Candidate, Stage};
 use super::dependency::{completes, must_wait};
 use super::hardware::Position;
-use super::select::{KernelCache, select};
+use super::select::{KernelCache, Selection, kernel_of, select};
+use crate::endless::{End, Endless};
 use crate::gate::Phase;
 use crate::packet::{Kind, Packet};
+use crate::sync::Ordering;
 use crate::window::Watch;
 
 /// State of a queue's forwarding, under the queue's lock.
@@ -75,22 +77,40 @@ impl SoftQueue {
                 return Stop::Full;
             }
             self.consume(forwarder);
+            let mut endless = None;
             if packet.kind() == Kind::Dispatch {
-                forwarder.candidate = select(self.agent(), &mut forwarder.kernels, &packet);
-                if forwarder.candidate.is_some() {
-                    return Stop::Candidate;
+                match select(self.agent(), &mut forwarder.kernels, &packet) {
+                    Selection::Forward(kind) => endless = kind,
+                    Selection::Candidate(candidate) => {
+                        forwarder.candidate = Some(candidate);
+                        return Stop::Candidate;
+                    }
                 }
             }
-            self.note_completion(&packet);
-            self.hardware().write(&mut forwarder.position, &packet);
+            self.launch(forwarder, packet, endless);
         }
     }
 
-    /// From now on the packet's completion comes from the hardware.
-    fn note_completion(&self, packet: &Packet) {
-        if let Some(signal) = completes(packet) {
-            self.agent().process.promises.note(signal);
+    /// Writes a packet of the application to the hardware ring, which has room. From now on its completion comes from there.
+    /// The end of a kernel that need not end by itself must be seen, so it gets a signal if it has none.
+    fn launch(&self, forwarder: &mut Forwarder, mut packet: Packet, endless: Option<Endless>) {
+        let process = &self.agent().process;
+        let signal = completes(&packet);
+        if let Some(signal) = signal {
+            process.promises.note(signal);
         }
+        match (endless, signal) {
+            (None, _) => {}
+            (Some(kind), Some(signal)) => self.agent().endless.add(kind, End::Application(signal)),
+            (Some(kind), None) => {
+                if let Ok(mut completion) = process.signals.take() {
+                    packet = packet.with_completion(completion.signal());
+                    completion.submitted();
+                    self.agent().endless.add(kind, End::Own(completion));
+                }
+            }
+        }
+        self.hardware().write(&mut forwarder.position, &packet);
     }
 
     /// Gives the slot at the head back: its packet is taken over. This comes before the packet can complete, as on hardware.
@@ -113,25 +133,47 @@ impl SoftQueue {
 
     /// Sends the candidate to the hardware as it is. False: the hardware ring is full, and the candidate stays.
     pub(crate) fn forward_candidate(&self, forwarder: &mut Forwarder) -> bool {
-        let Some(packet) = forwarder.candidate().map(|candidate| candidate.packet) else {
+        let Some(candidate) = forwarder.candidate() else {
             return true;
         };
+        let (packet, endless) = (candidate.packet, candidate.kernel.endless);
         if !self.has_room(forwarder) {
             return false;
         }
-        self.note_completion(&packet);
-        self.submit(forwarder, &packet);
+        self.launch(forwarder, packet, endless);
+        self.hardware().publish(&mut forwarder.position);
         forwarder.drop_candidate();
         true
     }
 
-    /// The dispatches that wait in software, as far as they are written.
-    pub(crate) fn parked_dispatches(&self) -> impl Iterator<Item = Packet> {
-        let first = self.object().read_index();
+    /// A kernel among the next ones that wait in software which need not end by itself.
+    pub(crate) fn parked_endless(&self) -> Option<Endless> {
+        /// Looking at all of a long queue for each of its candidates would cost more than the timeout it may save.
+        const LOOK_AHEAD: usize = 64;
+        self.parked(self.object().read_index())
+            .take(LOOK_AHEAD)
+            .filter(|(_, packet)| packet.kind() == Kind::Dispatch)
+            .find_map(|(_, packet)| kernel_of(self.agent(), &packet).endless)
+    }
+
+    /// Shows each dispatch that waits in software once, as far as they are written.
+    pub(crate) fn for_each_new_parked(&self, mut show: impl FnMut(&Packet)) {
+        let first = self.seen.load(Ordering::Relaxed).max(self.object().read_index());
+        let mut next = first;
+        for (index, packet) in self.parked(first) {
+            next = index + 1;
+            if packet.kind() == Kind::Dispatch {
+                show(&packet);
+            }
+        }
+        self.seen.store(next, Ordering::Relaxed);
+    }
+
+    /// The written packets from an index on.
+    fn parked(&self, first: u64) -> impl Iterator<Item = (u64, Packet)> {
         let ring = self.object().ring();
-        (first..first + ring.slots())
-            .map_while(|index| ring.packet(index))
-            .filter(|packet| packet.kind() == Kind::Dispatch)
+        let end = self.object().read_index() + ring.slots();
+        (first..end).map_while(|index| Some((index, ring.packet(index)?)))
     }
 }
 

@@ -5,6 +5,7 @@
 
 use super::candidate::{Candidate, Stage};
 use crate::agent::AgentState;
+use crate::endless::Endless;
 use crate::kernels::Kernel;
 use crate::packet::Packet;
 use crate::sync::{Arc, Ordering};
@@ -20,8 +21,16 @@ pub(crate) struct KernelCache {
     kernarg: Range<u64>,
 }
 
+/// What becomes of a dispatch.
+pub(super) enum Selection {
+    /// It goes on; whether it need not end by itself.
+    Forward(Option<Endless>),
+    /// A window decides.
+    Candidate(Candidate),
+}
+
 /// Counts a dispatch and says whether it is a candidate.
-pub(super) fn select(agent: &AgentState, cache: &mut KernelCache, packet: &Packet) -> Option<Candidate> {
+pub(super) fn select(agent: &AgentState, cache: &mut KernelCache, packet: &Packet) -> Selection {
     let process = &agent.process;
     note_kernarg(agent, cache, packet.kernarg_address());
     let kernel = cache.kernel(agent, packet.kernel_object());
@@ -32,9 +41,10 @@ pub(super) fn select(agent: &AgentState, cache: &mut KernelCache, packet: &Packe
     };
     if !selected {
         process.report.count_filtered();
-        return None;
+        return Selection::Forward(kernel.endless);
     }
-    Some(Candidate { packet: *packet, kernel: Arc::clone(kernel), launch, stage: Stage::New })
+    let kernel = Arc::clone(kernel);
+    Selection::Candidate(Candidate { packet: *packet, kernel, launch, stage: Stage::New })
 }
 
 /// Whatever memory a packet takes its arguments from is never captured again.
@@ -46,6 +56,12 @@ fn note_kernarg(agent: &AgentState, cache: &mut KernelCache, address: u64) {
     }
     cache.kernarg_epoch = epoch;
     cache.kernarg = inventory.mark_kernarg(address).unwrap_or_default();
+}
+
+/// The kernel of a packet that has not been counted.
+pub(super) fn kernel_of(agent: &AgentState, packet: &Packet) -> Arc<Kernel> {
+    let object = packet.kernel_object();
+    agent.process.kernels.find(object, || agent.process.code.kernel(object))
 }
 
 impl KernelCache {

@@ -12,7 +12,7 @@ use crate::agent::AgentState;
 use crate::handles::HardwareQueue;
 use crate::runtime::RuntimeResult;
 use crate::shared_memory::{HardwareFacts, QueueObject};
-use crate::sync::{Arc, AtomicBool, AtomicUsize, Mutex, MutexGuard, Ordering, fence};
+use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering, fence};
 use std::time::Instant;
 
 /// A queue of the application, in front of a hardware queue.
@@ -26,6 +26,8 @@ pub(crate) struct SoftQueue {
     /// The runtime reported an error, or the application inactivated or destroys the queue.
     dead: AtomicBool,
     pub(super) stuck: Mutex<Option<Stuck>>,
+    /// Parked packets below this index have been shown.
+    pub(super) seen: AtomicU64,
     /// How often the application was given this queue and has not destroyed it.
     owners: AtomicUsize,
 }
@@ -69,6 +71,7 @@ impl SoftQueue {
             rerun: AtomicBool::new(false),
             dead: AtomicBool::new(false),
             stuck: Mutex::new(None),
+            seen: AtomicU64::new(0),
             owners: AtomicUsize::new(1),
         });
         queue.object.link(&queue);

@@ -3,6 +3,7 @@
 mod concurrency;
 mod copies;
 mod dependencies;
+mod endless;
 mod failures;
 mod forwarding;
 mod life;

@@ -76,12 +76,32 @@ impl Rig {
 
     /// Loads the image once more.
     pub(super) fn load(&self, executable: Executable, load_base: u64) {
+        self.load_image(executable, load_base, IMAGE.to_vec());
+    }
+
+    /// Loads the image with `scale` under another name of the same length, and gives that kernel's object.
+    pub(super) fn load_renamed(&self, executable: Executable, name: &str) -> u64 {
+        assert_eq!(name.len(), SCALE.len());
+        let mut image = IMAGE.to_vec();
+        let mut at = 0;
+        while at + name.len() <= image.len() {
+            if image[at..].starts_with(SCALE.as_bytes()) {
+                image[at..at + name.len()].copy_from_slice(name.as_bytes());
+            }
+            at += 1;
+        }
+        let load_base = self.fake.machine(|machine| machine.allocate(IMAGE_BYTES));
+        self.load_image(executable, load_base, image);
+        self.kernel(SCALE) - self.load_base + load_base
+    }
+
+    fn load_image(&self, executable: Executable, load_base: u64, image: Vec<u8>) {
         let loaded = LoadedCodeObject {
             agent: Some(GPU),
             load_base,
             load_size: IMAGE_BYTES,
             load_delta: load_base.cast_signed(),
-            image: IMAGE.to_vec(),
+            image,
         };
         self.fake.load(executable, loaded);
         self.engine.executable_frozen(executable);

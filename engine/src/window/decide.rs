@@ -2,6 +2,7 @@
 
 use super::{Refusal, Window};
 use crate::copy::{Copied, Direction, Job, Mover};
+use crate::endless::Endless;
 use crate::inventory::{Exclusion, Region};
 use crate::shared_memory::{HostBlock, read_host};
 use crate::sync::Arc;
@@ -16,12 +17,6 @@ pub(super) struct Pointer {
     pub(super) address: u64,
 }
 
-/// Kernels that wait for the host or another queue: they do not drain. HIP's stream wait operations.
-const WAITING: [&str; 2] = ["__amd_rocclr_streamOpsWait", "__amd_rocclr_batchMemOp"];
-
-/// Collective communication: kernels that wait for other processes or agents.
-const COLLECTIVE: [&str; 4] = ["ncclDevKernel", "ncclKernel", "rcclKernel", "mscclpp"];
-
 impl Window<'_> {
     /// Refuses what cannot be replayed, and gives the pointers among the arguments.
     pub(super) fn decide(&mut self) -> Result<Vec<Pointer>, Refusal> {
@@ -31,13 +26,7 @@ impl Window<'_> {
         if let Some(why) = self.process.disarmed() {
             return Err(Refusal::with(Reason::InternalError, why));
         }
-        let name = self.kernel.name.symbol().to_owned();
-        if WAITING.contains(&name.as_str()) {
-            return Err(Refusal::new(Reason::WaitingKernel));
-        }
-        if COLLECTIVE.iter().any(|part| name.contains(part)) && !self.allow(Allow::Collective) {
-            return Err(Refusal::new(Reason::Collective));
-        }
+        self.refuse_endless()?;
         if self.queue.is_cooperative() && !self.allow(Allow::Cooperative) {
             return Err(Refusal::new(Reason::Cooperative));
         }
@@ -64,6 +53,24 @@ impl Window<'_> {
             return Err(Refusal::with(Reason::UntrackedMemory, detail));
         }
         Ok(pointers)
+    }
+
+    /// Kernels that wait for others, this one or those on the agent and in its queues.
+    fn refuse_endless(&mut self) -> Result<(), Refusal> {
+        if let Some(kind) = self.kernel.endless
+            && !(kind == Endless::Collective && self.allow(Allow::Collective))
+        {
+            return Err(Refusal::new(kind.reason()));
+        }
+        if let Some(kind) = self.agent.endless.any(&self.process.promises) {
+            return Err(Refusal::with(kind.reason(), "such a kernel is in flight"));
+        }
+        match self.agent.queues().iter().find_map(|queue| queue.parked_endless()) {
+            Some(Endless::Collective) => {
+                Err(Refusal::with(Reason::Collective, "such a kernel waits for this one or its window"))
+            }
+            Some(Endless::Waiting) | None => Ok(()),
+        }
     }
 
     /// The packet's argument block, from wherever it lies.

@@ -102,9 +102,9 @@ impl Window<'_> {
 
     /// Packets that wait in software have live arguments too.
     fn mark_parked_kernargs(&self, queue: &SoftQueue) {
-        for packet in queue.parked_dispatches() {
+        queue.for_each_new_parked(|packet| {
             self.process.inventory.mark_kernarg(packet.kernarg_address());
-        }
+        });
     }
 
     fn check_budget(&self, plan: &Plan) -> Result<(), Refusal> {

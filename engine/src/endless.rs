@@ -1,0 +1,89 @@
+//! Kernels that need not end by themselves, and those of them that are on an agent now.
+//!
+//! Such a kernel waits for the host, another queue, another agent or another process. A window that waits for it to drain
+//! would wait for nothing: while one is in flight, every candidate of the agent is declined at once.
+
+use crate::handles::Signal;
+use crate::promises::Promises;
+use crate::signals::Completion;
+use crate::sync::Mutex;
+use hsa_replay_contract::Reason;
+
+/// HIP's stream wait operations, which spin until the host writes a value.
+const WAITING: [&str; 2] = ["__amd_rocclr_streamOpsWait", "__amd_rocclr_batchMemOp"];
+
+/// Parts of the names of collective communication kernels (NCCL, RCCL, MSCCL++, rocSHMEM).
+const COLLECTIVE: [&str; 5] = ["ncclDevKernel", "ncclKernel", "rcclKernel", "mscclpp", "rocshmem"];
+
+/// Why a kernel need not end by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Endless {
+    /// It waits for the host or another queue.
+    Waiting,
+    /// It waits for other agents or processes.
+    Collective,
+}
+
+impl Endless {
+    /// What a kernel's symbol tells.
+    pub(crate) fn of(symbol: &str) -> Option<Self> {
+        if WAITING.contains(&symbol) {
+            Some(Self::Waiting)
+        } else {
+            COLLECTIVE.iter().any(|part| symbol.contains(part)).then_some(Self::Collective)
+        }
+    }
+
+    /// The reason under which it declines.
+    pub(crate) fn reason(self) -> Reason {
+        match self {
+            Self::Waiting => Reason::WaitingKernel,
+            Self::Collective => Reason::Collective,
+        }
+    }
+}
+
+/// The endless kernels on the hardware queues of an agent.
+#[derive(Debug, Default)]
+pub(crate) struct InFlight {
+    kernels: Mutex<Vec<(Endless, End)>>,
+}
+
+/// How the end of a kernel is seen.
+#[derive(Debug)]
+pub(crate) enum End {
+    /// By a signal of the engine's own.
+    Own(Completion),
+    /// By the application's signal, for which the hardware's decrements are counted.
+    Application(Signal),
+}
+
+impl InFlight {
+    pub(crate) fn add(&self, kind: Endless, end: End) {
+        self.kernels.lock().push((kind, end));
+    }
+
+    /// One that has not ended.
+    pub(crate) fn any(&self, promises: &Promises) -> Option<Endless> {
+        let mut kernels = self.kernels.lock();
+        kernels.retain(|(_, end)| match end {
+            End::Own(completion) => completion.value() > 0,
+            End::Application(signal) => !promises.is_settled(*signal),
+        });
+        kernels.first().map(|(kind, _)| *kind)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernels_that_wait_for_others_are_known_by_name() {
+        assert_eq!(Endless::of("__amd_rocclr_streamOpsWait"), Some(Endless::Waiting));
+        assert_eq!(Endless::of("__amd_rocclr_streamOpsWrite"), None);
+        let rccl = "_Z21ncclDevKernel_Generic24ncclDevKernelArgsStorageILm4096EE";
+        assert_eq!(Endless::of(rccl), Some(Endless::Collective));
+        assert_eq!(Endless::of("_Z5saxpyfPKfPf"), None);
+    }
+}
