@@ -47,6 +47,11 @@ impl SoftQueue {
         Ok(Barrier::Sent(completion))
     }
 
+    /// A pass has completed: a barrier with fences like any other, behind which nothing was submitted.
+    pub(crate) fn note_pass_done(&self, forwarder: &mut Forwarder) {
+        forwarder.position.set_drained();
+    }
+
     /// Remembers that the queue did not drain.
     pub(crate) fn set_stuck(&self, stuck: Stuck) {
         *self.stuck.lock() = Some(stuck);

@@ -6,6 +6,7 @@ mod dependencies;
 mod endless;
 mod failures;
 mod forwarding;
+mod hostcall;
 mod life;
 mod passes;
 mod rig;

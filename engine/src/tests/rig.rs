@@ -95,6 +95,16 @@ impl Rig {
         self.kernel(SCALE) - self.load_base + load_base
     }
 
+    /// Loads another image of the same size or less, which has one kernel; gives that kernel and its object.
+    pub(super) fn load_other(&self, executable: Executable, image: &[u8]) -> (code_object::Kernel, u64) {
+        let load_base = self.fake.machine(|machine| machine.allocate(IMAGE_BYTES));
+        self.load_image(executable, load_base, image.to_vec());
+        let kernels = code_object::CodeObject::parse(image).expect("a code object").into_kernels();
+        let kernel = kernels.into_iter().next().expect("a kernel");
+        let object = load_base + kernel.descriptor_address();
+        (kernel, object)
+    }
+
     fn load_image(&self, executable: Executable, load_base: u64, image: Vec<u8>) {
         let loaded = LoadedCodeObject {
             agent: Some(GPU),

@@ -1,5 +1,6 @@
 //! What can be decided about a dispatch before anything is touched.
 
+use super::hostcall::HostcallBuffer;
 use super::{Refusal, Window};
 use crate::copy::{Copied, Direction, Job, Mover};
 use crate::endless::Endless;
@@ -8,6 +9,14 @@ use crate::shared_memory::{HostBlock, read_host};
 use crate::sync::Arc;
 use code_object::{HiddenKind, HostCalls, ValueKind};
 use hsa_replay_contract::{Allow, Reason};
+
+/// What the argument block of an accepted dispatch tells.
+#[derive(Debug)]
+pub(super) struct Arguments {
+    pub(super) pointers: Vec<Pointer>,
+    /// Set where only a pass can show whether the kernel talks to the host.
+    pub(super) hostcall: Option<HostcallBuffer>,
+}
 
 /// A pointer among the explicit arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,8 +27,8 @@ pub(super) struct Pointer {
 }
 
 impl Window<'_> {
-    /// Refuses what cannot be replayed, and gives the pointers among the arguments.
-    pub(super) fn decide(&mut self) -> Result<Vec<Pointer>, Refusal> {
+    /// Refuses what cannot be replayed, and gives what the arguments tell.
+    pub(super) fn decide(&mut self) -> Result<Arguments, Refusal> {
         if self.process.is_exiting() {
             return Err(Refusal::new(Reason::ShuttingDown));
         }
@@ -52,7 +61,9 @@ impl Window<'_> {
         {
             return Err(Refusal::with(Reason::UntrackedMemory, detail));
         }
-        Ok(pointers)
+        let unclear = metadata.host_calls() == HostCalls::Unknown;
+        let hostcall = unclear.then(|| self.hostcall_buffer(metadata, &kernarg)).flatten();
+        Ok(Arguments { pointers, hostcall })
     }
 
     /// Kernels that wait for others, this one or those on the agent and in its queues.
@@ -92,29 +103,41 @@ impl Window<'_> {
                     .read_device(&record.region, address, bytes)
                     .ok_or_else(|| unreadable("copy failed"));
             }
-            if record.exclusion().is_some_and(|why| matches!(why, Exclusion::Host | Exclusion::Kernarg)) {
-                return Ok(read_host(address, bytes));
-            }
         }
-        // Memory that no hook has seen, for example locked by `hsa_amd_memory_lock`.
-        let facts =
-            self.process.runtime.pointer_facts(address).map_err(|error| unreadable(&error.to_string()))?;
-        let offset = address.checked_sub(facts.base).filter(|_| facts.kind != 0 && facts.host_base != 0);
-        match offset {
-            Some(offset) if offset + bytes <= facts.size => Ok(read_host(facts.host_base + offset, bytes)),
-            _ => Err(unreadable("no known memory that the host can read")),
+        match self.host_address(address, bytes) {
+            Some(address) => Ok(read_host(address, bytes)),
+            None => Err(unreadable("no known memory that the host can read")),
         }
     }
 
+    /// Where the host sees a range of memory, if it is known as host memory.
+    pub(super) fn host_address(&self, address: u64, bytes: u64) -> Option<u64> {
+        let end = address.checked_add(bytes)?;
+        if let Some(record) = self.process.inventory.find(address) {
+            let host = matches!(record.exclusion(), Some(Exclusion::Host | Exclusion::Kernarg))
+                && !self.process.inventory.is_gpu(record.region.owner);
+            return (host && end <= record.region.end()).then_some(address);
+        }
+        // Memory that no hook has seen, for example locked by `hsa_amd_memory_lock`.
+        let facts = self.process.runtime.pointer_facts(address).ok()?;
+        let offset = address.checked_sub(facts.base).filter(|_| facts.kind != 0 && facts.host_base != 0)?;
+        (offset + bytes <= facts.size).then_some(facts.host_base + offset)
+    }
+
+    /// Bytes of device memory, by way of a block that is kept from window to window.
     fn read_device(&self, region: &Arc<Region>, address: u64, bytes: u64) -> Option<Vec<u8>> {
-        let block = HostBlock::new(&self.process.runtime, bytes).ok()?;
+        let kept = &mut self.agent.workspace.lock().arguments;
+        if kept.as_ref().is_none_or(|block| block.bytes() < bytes) {
+            *kept = Some(HostBlock::new(&self.process.runtime, bytes.next_multiple_of(4096)).ok()?);
+        }
+        let block = kept.as_ref()?;
         let job =
             Job { region: Arc::clone(region), offset: address - region.base, host: block.address(), bytes };
         let mover = Mover::new(self.process, self.agent.agent, Direction::ToHost, self.deadline);
         match mover.run(&[job])[..] {
             [Copied::Done] => Some(block.slice(0..bytes).to_vec()),
             [Copied::Stuck] => {
-                block.leak();
+                kept.take().into_iter().for_each(HostBlock::leak);
                 None
             }
             _ => None,
@@ -122,7 +145,7 @@ impl Window<'_> {
     }
 }
 
-fn word(kernarg: &[u8], offset: u64) -> Option<u64> {
+pub(super) fn word(kernarg: &[u8], offset: u64) -> Option<u64> {
     let offset = usize::try_from(offset).ok()?;
     let bytes = kernarg.get(offset..offset.checked_add(8)?)?;
     Some(u64::from_le_bytes(bytes.try_into().ok()?))

@@ -4,6 +4,7 @@
 //! * [`drain`]: the agent becomes quiet;
 //! * [`snapshot`]: memory is copied;
 //! * [`passes`]: the kernel runs, memory is compared ([`inspect`]) and put back ([`restore`]);
+//! * [`hostcall`]: whether the kernel talked to the host;
 //! * [`finish`]: the application's signal, the record with its list of [`writes`], the gate.
 //!
 //! Until the first pass is submitted, every failure ends in the dispatch being forwarded as it is. After it, every end is
@@ -12,6 +13,7 @@
 mod decide;
 mod drain;
 mod finish;
+mod hostcall;
 mod inspect;
 mod passes;
 mod repair;

@@ -1,6 +1,7 @@
 //! The passes: run, compare, put back, again.
 
 use super::finish::{Cut, Watch};
+use super::hostcall::HostcallBuffer;
 use super::inspect::{Inspection, Reader, Unreadable, reserve_scratch};
 use super::restore::spans;
 use super::snapshot::{Ready, Workspace, nanoseconds};
@@ -11,8 +12,8 @@ use crate::queue::{Forwarder, Stage};
 use crate::shared_memory::ticks;
 use crate::signals::Completion;
 use crate::store::Plan;
-use hsa_replay_contract::Reason;
 use hsa_replay_contract::record::{ContentHash, Pass, Restore};
+use hsa_replay_contract::{Allow, Reason};
 use std::time::{Duration, Instant};
 
 /// Between two looks at whether the queue died or the process ends.
@@ -89,7 +90,7 @@ impl Window<'_> {
             if index + 1 == passes {
                 break;
             }
-            if let Some(cut) = self.must_stop() {
+            if let Some(cut) = self.must_stop(&ready) {
                 return self.end(forwarder, &ready, &evidence, Some(cut));
             }
             // The next pass must be possible before memory is put back for it.
@@ -108,8 +109,11 @@ impl Window<'_> {
     }
 
     /// Reasons to let the pass that just ended be the last.
-    fn must_stop(&self) -> Option<Cut> {
-        if self.process.is_exiting() {
+    fn must_stop(&mut self, ready: &Ready) -> Option<Cut> {
+        let talked = ready.arguments.hostcall.as_ref().is_some_and(HostcallBuffer::has_moved);
+        if talked && !self.allow(Allow::Hostcall) {
+            Some(Cut::new(Reason::Hostcall, "the kernel talked to the host during the pass"))
+        } else if self.process.is_exiting() {
             Some(Cut::new(Reason::ShuttingDown, "the process is ending"))
         } else if self.queue.is_dead() {
             Some(Cut::new(Reason::QueueError, "the queue failed or was destroyed after the pass"))
@@ -147,6 +151,7 @@ impl Window<'_> {
         loop {
             let left = self.deadline.saturating_duration_since(Instant::now());
             if completion.wait(left.min(LOOK)) <= 0 {
+                self.queue.note_pass_done(forwarder);
                 return (PassEnd::Done, completion);
             }
             if self.queue.is_dead() {

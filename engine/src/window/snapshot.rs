@@ -1,6 +1,6 @@
 //! Copies of all memory of the agent that a kernel can write and the application owns.
 
-use super::decide::Pointer;
+use super::decide::Arguments;
 use super::{Refusal, Window};
 use crate::copy::{Copied, Direction, Mover};
 use crate::handles::Agent;
@@ -17,13 +17,15 @@ use std::time::{Duration, Instant};
 /// What the windows of one agent keep from one to the next.
 pub(crate) struct Workspace {
     pub(super) store: Box<dyn Store>,
+    /// Where kernel arguments in device memory are read to.
+    pub(super) arguments: Option<HostBlock>,
     /// Where memory is read to for comparison.
     pub(super) scratch: Option<HostBlock>,
 }
 
 impl Workspace {
     pub(crate) fn new(runtime: Arc<dyn Runtime>) -> Self {
-        Self { store: Box::new(HostStore::new(runtime)), scratch: None }
+        Self { store: Box::new(HostStore::new(runtime)), arguments: None, scratch: None }
     }
 
     /// Gives all memory back.
@@ -36,12 +38,12 @@ impl Workspace {
 #[derive(Debug)]
 pub(super) struct Ready {
     pub(super) plan: Plan,
-    pub(super) pointers: Vec<Pointer>,
+    pub(super) arguments: Arguments,
 }
 
 impl Window<'_> {
     /// Takes the snapshot; the agent is quiet and the gate closed.
-    pub(super) fn snapshot(&mut self, pointers: Vec<Pointer>) -> Result<Ready, Refusal> {
+    pub(super) fn snapshot(&mut self, arguments: Arguments) -> Result<Ready, Refusal> {
         let start = Instant::now();
         let plan = Plan::new(self.regions()?);
         self.check_budget(&plan)?;
@@ -68,7 +70,7 @@ impl Window<'_> {
             bytes: plan.captured(),
             ns: nanoseconds(start.elapsed()),
         });
-        Ok(Ready { plan, pointers })
+        Ok(Ready { plan, arguments })
     }
 
     /// What is captured: allocations and writable segments of loaded code, by address and without overlap.

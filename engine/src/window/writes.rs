@@ -67,7 +67,7 @@ impl<'a> Writes<'a> {
         let base = self.ready.plan.regions[region].base + part.offsets.start;
         let size = part.offsets.end - part.offsets.start;
         let points_here = |address: u64| address.checked_sub(base).is_some_and(|offset| offset < size);
-        let arg = self.ready.pointers.iter().find(|pointer| points_here(pointer.address));
+        let arg = self.ready.arguments.pointers.iter().find(|pointer| points_here(pointer.address));
         let arg = arg.map(|pointer| pointer.argument);
         Write { kind: part.kind, name: part.name, arg, base, size, ranges, merged, bytes }
     }

@@ -1,0 +1,41 @@
+//! Whether a kernel talked to the host.
+//!
+//! The metadata of unoptimised kernels lists the buffer for host calls whether they make any or not. So the buffer's header
+//! is kept before the first pass and looked at after each one: its stacks of free and ready packets carry a count of
+//! operations, and so never look the same after a call. A kernel that did talk has been heard once; a further pass would
+//! make it heard again.
+
+use super::Window;
+use crate::shared_memory::read_host;
+use code_object::HiddenKind;
+
+/// Bytes of the header that hold pointers, the doorbell and both stacks (`device-libs`, `hostcall_impl.cl`).
+const HEADER_BYTES: u64 = 64;
+
+/// The header of a host call buffer as it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct HostcallBuffer {
+    address: u64,
+    before: Vec<u8>,
+}
+
+impl HostcallBuffer {
+    /// Whether it is not what it was.
+    pub(super) fn has_moved(&self) -> bool {
+        read_host(self.address, HEADER_BYTES) != self.before
+    }
+}
+
+impl Window<'_> {
+    /// The buffer that this dispatch was given, if it lies in memory that the host can read.
+    pub(super) fn hostcall_buffer(
+        &self,
+        kernel: &code_object::Kernel,
+        kernarg: &[u8],
+    ) -> Option<HostcallBuffer> {
+        let argument = kernel.hidden_argument(&HiddenKind::HostcallBuffer)?;
+        let address = super::decide::word(kernarg, argument.offset).filter(|&address| address != 0)?;
+        let address = self.host_address(address, HEADER_BYTES)?;
+        Some(HostcallBuffer { address, before: read_host(address, HEADER_BYTES) })
+    }
+}
