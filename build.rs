@@ -1,8 +1,10 @@
-//! Turns the export lists of `symbols/` into code: the forwarding table, the table of hooks and the linker's version map.
+//! Turns the export lists of `symbols/` into code: the forwarding table, the table of hooks and the linker's version
+//! map.
 //!
-//! Each list is the dynamic symbol table of one ROCr release, a line `TYPE NAME` a symbol (`TYPE` as nm prints it). The shim
-//! exports their union. A runtime that is installed when the shim is built adds the names it has beyond them, so that its own HIP
-//! finds every name; `HSA_REPLAY_BUILD_RUNTIME` names it, otherwise `/opt/rocm/lib` is looked at. A runtime that cannot be read adds nothing.
+//! Each list is the dynamic symbol table of one ROCr release, a line `TYPE NAME` a symbol (`TYPE` as nm prints it).
+//! The shim exports their union. A runtime that is installed when the shim is built adds the names it has beyond
+//! them, so that its own HIP finds every name; `HSA_REPLAY_BUILD_RUNTIME` names it, otherwise `/opt/rocm/lib` is
+//! looked at. A runtime that cannot be read adds nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

@@ -1,6 +1,8 @@
-//! What one call through the shim costs while it is not armed, over the same call made directly: `cargo run --release --example call_cost`.
+//! What one call through the shim costs while it is not armed, over the same call made directly: `cargo run --release
+//! --example call_cost`.
 //!
-//! Both are measured in one run, in turns, against a runtime whose function returns at once; the median of the rounds is printed.
+//! Both are measured in one run, in turns, against a runtime whose function returns at once; the median of the rounds
+//! is printed.
 
 #[path = "../tests/support/mod.rs"]
 mod support;

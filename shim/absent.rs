@@ -1,7 +1,8 @@
 //! Answers for calls that no real function can take: the runtime lacks the name, or there is no runtime.
 //!
-//! Each answer is a function that ignores its arguments and returns a value which the caller reads as failure. Most HSA functions return `hsa_status_t`;
-//! the others are told apart by name, as the headers `hsa.h` and `hsa_ext_amd.h` declare them.
+//! Each answer is a function that ignores its arguments and returns a value which the caller reads as failure. Most
+//! HSA functions return `hsa_status_t`; the others are told apart by name, as the headers `hsa.h` and `hsa_ext_amd.h`
+//! declare them.
 
 use std::ffi::{CStr, c_char, c_void};
 

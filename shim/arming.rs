@@ -1,7 +1,8 @@
 //! Whether calls go to the hooks: decided once, before the first export is bound.
 //!
-//! Not armed, a hooked name is bound to the real function like any other and costs the same. Armed is a process whose settings give a number of passes, and in which no
-//! other copy of this library acts. A child forked after `hsa_init` is disarmed: its hooked names are bound to the real functions again.
+//! Not armed, a hooked name is bound to the real function like any other and costs the same. Armed is a process whose
+//! settings give a number of passes, and in which no other copy of this library acts. A child forked after `hsa_init`
+//! is disarmed: its hooked names are bound to the real functions again.
 
 use std::ffi::{CStr, c_void};
 use std::sync::Once;

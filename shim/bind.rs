@@ -1,7 +1,8 @@
 //! Lazy binding: the first call of an export finds out where its trampoline has to lead.
 //!
-//! No lock is held over `dlopen` or `dlsym`: a thread inside the dynamic loader may run a constructor that makes an HSA call, and would wait for us
-//! while we wait for the loader. Threads that come here at once do the same work and store the same result.
+//! No lock is held over `dlopen` or `dlsym`: a thread inside the dynamic loader may run a constructor that makes an
+//! HSA call, and would wait for us while we wait for the loader. Threads that come here at once do the same work and
+//! store the same result.
 
 use std::arch::naked_asm;
 use std::ffi::c_void;
@@ -14,11 +15,12 @@ use crate::{absent, arming, forward, log};
 /// Addresses of the real functions (or of their stand-ins), null until asked for.
 static REAL: [AtomicPtr<c_void>; forward::COUNT] = [const { AtomicPtr::new(null_mut()) }; forward::COUNT];
 
-/// Where an unbound trampoline ends: saves every register that may carry an argument, has the slot resolved and jumps to
-/// its target as if it had been called directly.
+/// Where an unbound trampoline ends: saves every register that may carry an argument, has the slot resolved and jumps
+/// to its target as if it had been called directly.
 ///
-/// The System V ABI passes arguments in rdi, rsi, rdx, rcx, r8, r9 and xmm0-7; al holds the number of vector registers of a variadic call
-/// and r10 the static chain. On entry the slot's number lies on top of the return address, which leaves the stack aligned.
+/// The System V ABI passes arguments in rdi, rsi, rdx, rcx, r8, r9 and xmm0-7; al holds the number of vector
+/// registers of a variadic call and r10 the static chain. On entry the slot's number lies on top of the return
+/// address, which leaves the stack aligned.
 #[unsafe(naked)]
 pub unsafe extern "C" fn bind() {
     naked_asm!(

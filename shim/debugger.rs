@@ -1,12 +1,15 @@
 //! `_amdgpu_r_debug`: the list of loaded code objects that a debugger reads, 40 bytes like glibc's `struct r_debug`.
 //!
-//! ROCr fills the structure in `hsa_init` and whenever an executable is frozen or destroyed, and tells the kernel driver its address, from which
-//! the debugger library takes it. It refers to the structure by symbol, so where that leads depends on how we were loaded:
-//! - In the global scope (preloaded, or needed by the program) the real runtime binds to *our* symbol: ours is the one that the driver knows and ROCr fills.
+//! ROCr fills the structure in `hsa_init` and whenever an executable is frozen or destroyed, and tells the kernel
+//! driver its address, from which the debugger library takes it. It refers to the structure by symbol, so where that
+//! leads depends on how we were loaded:
+//! - In the global scope (preloaded, or needed by the program) the real runtime binds to *our* symbol: ours is the
+//!   one that the driver knows and ROCr fills.
 //! - Loaded locally (`dlopen` without `RTLD_GLOBAL`, as Python does) it binds to its own, which the driver knows too.
 //!
-//! A debugger that asks the driver is right in both cases. For one that looks the symbol up, and finds ours first, the second case
-//! copies the real contents after each call that changes them; only at the breakpoint inside such a call are they one step behind.
+//! A debugger that asks the driver is right in both cases. For one that looks the symbol up, and finds ours first,
+//! the second case copies the real contents after each call that changes them; only at the breakpoint inside such a
+//! call are they one step behind.
 
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
@@ -43,7 +46,8 @@ pub fn follow() {
     if real.is_null() {
         return;
     }
-    // SAFETY: an aligned exported structure of five words in a library that is never closed; others write it, hence atomics.
+    // SAFETY: an aligned exported structure of five words in a library that is never closed; others write it, hence
+    // atomics.
     let real = unsafe { &*real };
     let words = real.each_ref().map(|word| word.load(Ordering::Acquire));
     if words == [0; WORDS] {

@@ -1,10 +1,13 @@
-//! The functions that stand in for exports listed in `symbols/hooks.txt`: each reads its arguments, tells the engine, and answers.
+//! The functions that stand in for exports listed in `symbols/hooks.txt`: each reads its arguments, tells the engine,
+//! and answers.
 //!
-//! A hook is bound in place of the real function when its name is called for the first time (see [`crate::arming`]). ROCr calls some of its own
-//! exports by symbol and may so come here from inside, on its own threads; every hook is right for such a caller too: it waits for nothing but what
-//! the engine's entry points document, and what it does not recognise it forwards unchanged.
+//! A hook is bound in place of the real function when its name is called for the first time (see [`crate::arming`]).
+//! ROCr calls some of its own exports by symbol and may so come here from inside, on its own threads; every hook is
+//! right for such a caller too: it waits for nothing but what the engine's entry points document, and what it does
+//! not recognise it forwards unchanged.
 //!
-//! Every hook is `unsafe` as the function that it stands in for; the caller's obligations, those of the HSA manual, are passed on to it.
+//! Every hook is `unsafe` as the function that it stands in for; the caller's obligations, those of the HSA manual,
+//! are passed on to it.
 
 #![allow(clippy::missing_safety_doc, reason = "each is as safe as the real function of its name, see above")]
 

@@ -2,8 +2,8 @@
 //!
 //! - [`forward`]: the exports, one trampoline each through a slot; [`bind`] fills a slot on its first call.
 //! - [`runtime`]: finds and opens the real runtime; [`absent`] answers for what it lacks.
-//! - [`hooks`]: the functions that stand in for some exports; [`arming`] says whether they do, [`life`] when the engine runs, and
-//!   [`engine_runtime`] is the real runtime as the engine calls it.
+//! - [`hooks`]: the functions that stand in for some exports; [`arming`] says whether they do, [`life`] when the
+//!   engine runs, and [`engine_runtime`] is the real runtime as the engine calls it.
 //! - [`debugger`]: the one exported data symbol. [`identity`]: the exports that mark this library.
 //! - [`settings`]: what the environment asks for. [`log`]: messages, off unless asked for.
 //!

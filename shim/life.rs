@@ -1,8 +1,9 @@
 //! The engine's life: it runs from the first `hsa_init` of an armed process to the last `hsa_shut_down`.
 //!
-//! `hsa_init` is counted, as the runtime counts it. When the process begins to exit no new window opens, but forwarding goes on, because HIP waits
-//! for its queues to drain in its own destructors and shuts the runtime down after that. After the last `hsa_shut_down` hooks only
-//! forward. A child forked meanwhile has no engine; the parent's memory of it is left alone there.
+//! `hsa_init` is counted, as the runtime counts it. When the process begins to exit no new window opens, but
+//! forwarding goes on, because HIP waits for its queues to drain in its own destructors and shuts the runtime down
+//! after that. After the last `hsa_shut_down` hooks only forward. A child forked meanwhile has no engine; the
+//! parent's memory of it is left alone there.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
@@ -118,8 +119,8 @@ extern "C" fn exit_begins() {
     with(Engine::begin_exit);
 }
 
-/// At the very end of the process, if the runtime was never shut down: HIP 5.7 leaves that to the end of the process. The application's and HIP's
-/// own destructors have run.
+/// At the very end of the process, if the runtime was never shut down: HIP 5.7 leaves that to the end of the process.
+/// The application's and HIP's own destructors have run.
 extern "C" fn exit_ends() {
     with(Engine::stop);
     ENGINE.store(null_mut(), Ordering::Release);

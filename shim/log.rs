@@ -1,8 +1,10 @@
-//! Messages: `tracing` events to standard error or a file when `HSA_REPLAY_LOG` asks for them, and single lines that are always shown.
+//! Messages: `tracing` events to standard error or a file when `HSA_REPLAY_LOG` asks for them, and single lines that
+//! are always shown.
 //!
-//! `HSA_REPLAY_LOG` is a list of `target=level` or `level`, for example `info` or `hsa_replay_engine=trace`; `HSA_REPLAY_LOG_FILE` a
-//! file that is appended to. A line is one write: lines of several processes do not mix, nothing is buffered, no thread
-//! is needed, so that lines come out of a forked child and at exit as well, after thread-local storage is gone.
+//! `HSA_REPLAY_LOG` is a list of `target=level` or `level`, for example `info` or `hsa_replay_engine=trace`;
+//! `HSA_REPLAY_LOG_FILE` a file that is appended to. A line is one write: lines of several processes do not mix,
+//! nothing is buffered, no thread is needed, so that lines come out of a forked child and at exit as well, after
+//! thread-local storage is gone.
 
 mod subscriber;
 
@@ -51,7 +53,8 @@ fn append_to(path: &Path) -> Result<RollingFileAppender, String> {
     )
 }
 
-/// Shows one line on standard error whatever the log's setting is: for what the user has to know. The log gets it as well.
+/// Shows one line on standard error whatever the log's setting is: for what the user has to know. The log gets it as
+/// well.
 pub fn say(line: fmt::Arguments<'_>) {
     tracing::warn!("{line}");
     subscriber::write_all(libc::STDERR_FILENO, format!("hsa-replay: {line}\n").as_bytes());

@@ -32,12 +32,14 @@ pub enum Found {
     Runtime(&'static Runtime),
     /// No library on this machine can serve as one. Said once on standard error.
     Nothing,
-    /// This thread is inside the loading of the runtime: a constructor of it, or of one of its libraries, made an HSA call.
+    /// This thread is inside the loading of the runtime: a constructor of it, or of one of its libraries, made an HSA
+    /// call.
     Loading,
 }
 
 impl Runtime {
-    /// Opens a library by path, and refuses it if it is a copy of this one after all (its symbol table was not readable before).
+    /// Opens a library by path, and refuses it if it is a copy of this one after all (its symbol table was not
+    /// readable before).
     fn open(path: &Path) -> Result<Self, Refusal> {
         // SAFETY: runs the constructors of the runtime that the application would have loaded itself.
         let library =
@@ -69,7 +71,8 @@ impl Runtime {
     }
 }
 
-/// The search's result, published by the first thread that ends it: null until then, [`nothing`] when there is no runtime.
+/// The search's result, published by the first thread that ends it: null until then, [`nothing`] when there is no
+/// runtime.
 static RUNTIME: AtomicPtr<Runtime> = AtomicPtr::new(null_mut());
 
 thread_local! {

@@ -1,7 +1,7 @@
 //! What the environment and the config file ask for, read once, on the first HSA call.
 //!
-//! A setting that cannot be used is one line on standard error. Nothing is armed then, but the log and the real runtime's path still count: they
-//! are about being the library, not about replay.
+//! A setting that cannot be used is one line on standard error. Nothing is armed then, but the log and the real
+//! runtime's path still count: they are about being the library, not about replay.
 
 use std::ffi::OsString;
 use std::ptr::null_mut;
@@ -27,7 +27,8 @@ pub fn get() -> &'static Settings {
     }
     let (settings, error) = read();
     let mine = Box::into_raw(Box::new(settings));
-    // No lock: a thread that holds the dynamic loader's could wait for it (see `bind`). Of several readers the first one speaks.
+    // No lock: a thread that holds the dynamic loader's could wait for it (see `bind`). Of several readers the first
+    // one speaks.
     match SETTINGS.compare_exchange(null_mut(), mine, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => {
             // SAFETY: just published, see above.

@@ -1,4 +1,5 @@
-//! Calls through the shim arrive at the runtime as they were made, whatever their signature and whoever makes the first one.
+//! Calls through the shim arrive at the runtime as they were made, whatever their signature and whoever makes the
+//! first one.
 
 mod support;
 

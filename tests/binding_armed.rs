@@ -20,9 +20,12 @@ impl Device {
         let library = stage.folder("device").join(SONAME);
         let soname = format!("-Wl,-soname,{SONAME}");
         support::compile("device.c", &library, ["-shared", "-fPIC", "-pthread", &soname].into_iter());
-        let linked = library.to_str().expect("a plain path").to_owned();
         let program = stage.path("queues");
-        support::compile("queues.c", &program, ["-Wl,--no-as-needed", &linked, "-ldl"].into_iter());
+        support::compile(
+            "queues.c",
+            &program,
+            ["-Wl,--no-as-needed", &support::linked_runtime(), "-ldl"].into_iter(),
+        );
         Self { stage, library }
     }
 

@@ -1,4 +1,5 @@
-//! What the built library exports: exactly the functions of all stored ROCr releases and our own, each at its version node.
+//! What the built library exports: exactly the functions of all stored ROCr releases and our own, each at its version
+//! node.
 
 mod support;
 

@@ -14,7 +14,8 @@ use hsa_sys::{
 use super::call::{attribute, call, collect};
 use crate::runtime::{self, Found};
 
-/// Longest name or identity that the runtime writes, with its terminator (`hsa.h`: names have 64 characters, `hsa_ext_amd.h`: identities 21).
+/// Longest name or identity that the runtime writes, with its terminator (`hsa.h`: names have 64 characters,
+/// `hsa_ext_amd.h`: identities 21).
 const TEXT_BYTES: usize = 64;
 
 pub fn all() -> RuntimeResult<Vec<AgentFacts>> {
@@ -85,7 +86,8 @@ fn interface_version() -> RuntimeResult<String> {
     Ok(format!("{major}.{minor}"))
 }
 
-/// Nanoseconds between two ticks of an agent, by way of the system clock. `None` where the runtime cannot translate or the agent's clock stands still.
+/// Nanoseconds between two ticks of an agent, by way of the system clock. `None` where the runtime cannot translate
+/// or the agent's clock stands still.
 pub fn ticks_to_ns(agent: Agent, start: u64, end: u64, frequency: u64) -> Option<u64> {
     if start == 0 || end < start || frequency == 0 {
         return None;

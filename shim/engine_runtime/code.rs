@@ -121,7 +121,8 @@ fn read_file(descriptor: RawFd) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Bytes of this process. The application may have freed the image after loading it; asking the kernel turns a fault into a failure.
+/// Bytes of this process. The application may have freed the image after loading it; asking the kernel turns a fault
+/// into a failure.
 fn read_memory(base: u64, size: u64) -> Option<Vec<u8>> {
     let size = usize::try_from(size).ok().filter(|_| size <= LARGEST_FILE)?;
     let mut bytes = vec![0_u8; size];

@@ -1,7 +1,8 @@
 //! Writes to signals: one that is the doorbell of a queue of ours makes the engine look at the ring.
 //!
-//! Applications ring with plain stores; every other write of a signal is heard as well, since nothing forbids it. Any signal may be written, so
-//! what costs here costs every signal of the application: the engine recognises a doorbell by a few loads.
+//! Applications ring with plain stores; every other write of a signal is heard as well, since nothing forbids it. Any
+//! signal may be written, so what costs here costs every signal of the application: the engine recognises a doorbell
+//! by a few loads.
 
 use hsa_replay_engine::handles::Signal;
 use hsa_sys::{hsa_signal_t, hsa_signal_value_t};

@@ -31,10 +31,10 @@ struct ErrorContext {
     called: AtomicBool,
 }
 
-/// Called by the runtime on its event thread when a hardware queue has failed: names the queue as the application knows it.
+/// Called by the runtime on its event thread when a hardware queue has failed: names the queue as the application
+/// knows it.
 ///
-/// # Safety
-/// `data` is the context given at creation, `source` the real queue.
+/// # Safety `data` is the context given at creation, `source` the real queue.
 unsafe extern "C" fn queue_failed(status: hsa_status_t, source: *mut hsa_queue_t, data: *mut c_void) {
     // SAFETY: a leaked context, shared by reference only.
     let context = unsafe { &*data.cast::<ErrorContext>() };
@@ -199,8 +199,9 @@ pub unsafe extern "C" fn hsa_amd_profiling_set_profiler_enabled(
     unsafe { real!(hsa_amd_profiling_set_profiler_enabled)(hardware(queue), enable) }
 }
 
-/// Of our queues only the agent is told. The hardware's doorbell would let packets bypass us, and whatever a newer runtime offers (a ring of
-/// metadata, for example) would be used with our indices: unknown attributes are refused, as by a runtime that does not know them.
+/// Of our queues only the agent is told. The hardware's doorbell would let packets bypass us, and whatever a newer
+/// runtime offers (a ring of metadata, for example) would be used with our indices: unknown attributes are refused,
+/// as by a runtime that does not know them.
 pub unsafe extern "C" fn hsa_amd_queue_get_info(
     queue: *mut hsa_queue_t,
     attribute: hsa_queue_info_attribute_t,

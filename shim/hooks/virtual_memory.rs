@@ -1,7 +1,7 @@
 //! Virtual memory: physical memory by handle, mapped at reserved addresses.
 //!
-//! The engine knows memory by address; what a handle stands for, and where it is mapped, is kept here. ROCr reports such mappings differently from
-//! release to release, so the calls are what counts.
+//! The engine knows memory by address; what a handle stands for, and where it is mapped, is kept here. ROCr reports
+//! such mappings differently from release to release, so the calls are what counts.
 
 use std::collections::HashMap;
 use std::ffi::{c_int, c_void};

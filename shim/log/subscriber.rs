@@ -1,4 +1,5 @@
-//! A `tracing` subscriber that needs nothing but the event: no thread-local storage, no lock that a fork could leave closed.
+//! A `tracing` subscriber that needs nothing but the event: no thread-local storage, no lock that a fork could leave
+//! closed.
 //!
 //! The usual formatting layers keep their buffer in thread-local storage and fail once it is destroyed, which is when
 //! applications shut the runtime down from `atexit` handlers.

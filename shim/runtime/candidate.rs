@@ -61,10 +61,10 @@ impl fmt::Display for Refusal {
 
 /// Looks at the file: an x86-64 library that exports `hsa_init` and not our marker.
 ///
-/// A library whose symbol table cannot be read this way (its section headers are stripped) passes; it is asked again once it is loaded.
+/// A library whose symbol table cannot be read this way (its section headers are stripped) passes; it is asked again
+/// once it is loaded.
 ///
-/// # Errors
-/// The reason not to load it.
+/// # Errors The reason not to load it.
 pub fn inspect(path: &Path) -> Result<(), Refusal> {
     let file = File::open(path).map_err(Refusal::Unreadable)?;
     let metadata = file.metadata().map_err(Refusal::Unreadable)?;

@@ -1,6 +1,7 @@
 //! Where the real runtime is looked for, in this order:
 //!
-//! 1. another copy of this library that the loader mapped before us: it acts, we hand our calls on to it, and nothing is done twice;
+//! 1. another copy of this library that the loader mapped before us: it acts, we hand our calls on to it, and nothing
+//!    is done twice;
 //! 2. the library that `HSA_REPLAY_RUNTIME`, or `runtime` in the config file, names;
 //! 3. a runtime that is mapped already, with or without `.1` in its name;
 //! 4. beside a mapped `libamdhip64`;
@@ -154,8 +155,8 @@ fn folders(libraries: &[PathBuf]) -> Vec<PathBuf> {
     folders
 }
 
-/// The folders of `LD_LIBRARY_PATH` (colons or semicolons between them, an empty one being the current folder): first those
-/// after the one that this library was loaded from, then those before it.
+/// The folders of `LD_LIBRARY_PATH` (colons or semicolons between them, an empty one being the current folder): first
+/// those after the one that this library was loaded from, then those before it.
 fn library_path(value: Option<&OsStr>, this_library: Option<&Path>) -> Vec<PathBuf> {
     let Some(value) = value.filter(|value| !value.is_empty()) else { return Vec::new() };
     let own = this_library.and_then(Path::parent).and_then(|folder| folder.canonicalize().ok());

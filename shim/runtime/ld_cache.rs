@@ -1,7 +1,8 @@
 //! The dynamic loader's cache, `/etc/ld.so.cache`: where a name without a folder would be found.
 //!
-//! A bare name cannot be given to `dlopen`, since the loader compares it with the names of mapped libraries and would hand back
-//! this very one. The format is that of glibc's `elf/dl-cache.h` and `sysdeps/generic/dl-cache.h` (`struct cache_file_new`, version 1.1).
+//! A bare name cannot be given to `dlopen`, since the loader compares it with the names of mapped libraries and would
+//! hand back this very one. The format is that of glibc's `elf/dl-cache.h` and `sysdeps/generic/dl-cache.h` (`struct
+//! cache_file_new`, version 1.1).
 
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt as _;

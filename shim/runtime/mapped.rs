@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 /// `dlopen`s last. The program itself and libraries without a file are left out.
 pub fn libraries() -> Vec<PathBuf> {
     unsafe extern "C" fn collect(info: *mut libc::dl_phdr_info, _size: usize, list: *mut c_void) -> c_int {
-        // SAFETY: the loader passes a valid entry for the time of the call, its name null or a C string, and hands back our own list.
+        // SAFETY: the loader passes a valid entry for the time of the call, its name null or a C string, and hands
+        // back our own list.
         let (name, list) = unsafe {
             let name = (*info).dlpi_name;
             (if name.is_null() { c"" } else { CStr::from_ptr(name) }, &mut *list.cast::<Vec<PathBuf>>())

@@ -171,7 +171,8 @@ status hsa_signal_destroy(uint64_t signal) {
 }
 int64_t hsa_signal_load_scacquire(uint64_t signal) { return at(signal)->value; }
 int64_t hsa_signal_load_relaxed(uint64_t signal) { return at(signal)->value; }
-// Every write also counts in a word that the host may use as it likes; the GPU looks at its queue when that of the doorbell changes.
+// Every write also counts in a word that the host may use as it likes; the GPU looks at its queue when that of the
+// doorbell changes.
 #define WRITTEN(signal) atomic_fetch_add((_Atomic uint64_t *)&at(signal)->mailbox, 1)
 #define STORE(order) void hsa_signal_##order(uint64_t signal, int64_t value) { at(signal)->value = value; WRITTEN(signal); }
 STORE(store_relaxed) STORE(store_release) STORE(store_screlease) STORE(silent_store_relaxed) STORE(silent_store_screlease)

@@ -1,5 +1,5 @@
-// An HSA application that uses queues in every way the interface offers. Linked with the runtime by its SONAME; the fake device shows what arrived
-// there. Each command prints one line.
+// An HSA application that uses queues in every way the interface offers. Linked with the runtime by its SONAME; the
+// fake device shows what arrived there. Each command prints one line.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <sched.h>

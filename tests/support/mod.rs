@@ -4,8 +4,11 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 use tempfile::TempDir;
 
@@ -23,6 +26,11 @@ pub fn built_library() -> PathBuf {
         .flat_map(|folder| [folder.join("deps/libhsa_runtime64.so"), folder.join("libhsa_runtime64.so")])
         .find(|path| path.is_file());
     library.expect("cargo builds the library before the tests of its package")
+}
+
+/// What programs are linked with: only the SONAME gets into them, and that is the real runtime's.
+pub fn linked_runtime() -> String {
+    built_library().to_str().expect("a plain path").to_owned()
 }
 
 /// A temporary folder with an installed shim, fake runtimes and a client.
@@ -55,7 +63,8 @@ impl Outcome {
 }
 
 impl Stage {
-    /// Lays the shim out as installed, `shim/libhsa-runtime64.so.1` and `.so` beside it, a fake runtime in `real/` and a client linked with it.
+    /// Lays the shim out as installed, `shim/libhsa-runtime64.so.1` and `.so` beside it, a fake runtime in `real/`
+    /// and a client linked with it.
     pub fn new() -> Self {
         let stage = Self { root: tempfile::tempdir().expect("a temporary folder") };
         stage.install("shim");
@@ -112,9 +121,7 @@ impl Stage {
     /// Compiles the client, linked with the runtime by its SONAME as HIP is.
     pub fn client(&self, name: &str, options: &[&str]) -> PathBuf {
         let client = self.path(name);
-        let real = self.path("real").join(SONAME);
-        let real = real.to_str().expect("a plain path");
-        let fixed = ["-pthread", "-Wl,--no-as-needed", real, "-ldl"];
+        let fixed = ["-pthread", "-Wl,--no-as-needed", &linked_runtime(), "-ldl"];
         compile("client.c", &client, fixed.into_iter().chain(options.iter().copied()));
         client
     }
@@ -165,8 +172,24 @@ impl Stage {
     }
 }
 
-/// Compiles one C source of `tests/fake_runtime`.
+/// Compiles one C source of `tests/fake_runtime`. What was compiled with the same options before, by this process, is copied.
 pub fn compile<'a>(source: &str, output: &Path, options: impl Iterator<Item = &'a str>) {
+    type Key = (String, Vec<String>);
+    static COMPILED: Mutex<BTreeMap<Key, Vec<u8>>> = Mutex::new(BTreeMap::new());
+    let key: Key = (source.to_owned(), options.map(str::to_owned).collect());
+    // Options that name files of one stage are not shared; the others are the bulk.
+    let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+    let program = compiled.entry(key).or_insert_with_key(|(source, options)| {
+        run_compiler(source, output, options);
+        std::fs::read(output).expect("the compiler's output")
+    });
+    if !output.exists() {
+        std::fs::write(output, program).expect("a file");
+        std::fs::set_permissions(output, Permissions::from_mode(0o755)).expect("the mode of a program");
+    }
+}
+
+fn run_compiler(source: &str, output: &Path, options: &[String]) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake_runtime");
     let compiler = std::env::var_os("CC").unwrap_or_else(|| OsString::from("cc"));
     // Options last, after the source: libraries are searched in the order in which they are named.
