@@ -281,6 +281,8 @@ fn a_signal_sent_to_run_reaches_the_program_and_is_answered_by_it() {
             .stderr(Stdio::piped())
             .spawn()
             .expect("starts");
+        // Waiting would close it, and the program would see the end of its input.
+        let _open = child.stdin.take();
         let mut output = BufReader::new(child.stdout.take().expect("stdout"));
         let mut line = String::new();
         output.read_line(&mut line).expect("ready");

@@ -23,10 +23,12 @@ pub enum Arrived {
     FromTerminal,
 }
 
-/// The signals, blocked until this is dropped.
+/// The signals, blocked from here on. They stay so to the end of the process: a Ctrl-C that ended the program is often still
+/// waiting for us then, and must not end us before we have said what came of the run.
 #[derive(Debug)]
 pub struct Blocked {
     set: libc::sigset_t,
+    /// What held before.
     before: libc::sigset_t,
 }
 
@@ -76,12 +78,6 @@ impl Blocked {
                 signal => Arrived::ToForward(signal),
             });
         }
-    }
-}
-
-impl Drop for Blocked {
-    fn drop(&mut self) {
-        self.before().set();
     }
 }
 
