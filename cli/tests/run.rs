@@ -8,6 +8,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Stdio;
 
@@ -274,8 +275,16 @@ fn a_signal_sent_to_run_reaches_the_program_and_is_answered_by_it() {
         let place = Place::new();
         let script = "trap 'exit 7' TERM; trap 'exit 8' INT; trap 'exit 9' HUP; trap 'exit 10' USR1; echo ready; \
                       read line; exit 1";
-        let mut child = place
-            .run(["-o", "r.jsonl", "--", "sh", "-c", script])
+        let mut command = place.run(["-o", "r.jsonl", "--", "sh", "-c", script]);
+        // SAFETY: `signal` is async-signal-safe. A test in the background starts with the signal ignored, and a shell
+        // then cannot trap it.
+        unsafe {
+            command.pre_exec(|| {
+                libc::signal(libc::SIGINT, libc::SIG_DFL);
+                Ok(())
+            });
+        }
+        let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
