@@ -34,7 +34,7 @@ fn launches(name: &str, ordinals: impl IntoIterator<Item = u64>) -> Vec<(String,
 /// The victim launches `increment` three times, then `decrement` twice, and counts in host memory how often each ran.
 fn filtered(release: Release, options: &[&str]) -> (Run, String) {
     let victim = Victim::hip("witness", release);
-    let mut all = vec!["--passes", ARMED, "--allow", "untracked"];
+    let mut all = vec!["--passes", ARMED];
     all.extend(options);
     let run = victim.replayed(&all).run();
     run.same_as(victim.plain().well());
