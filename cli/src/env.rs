@@ -10,14 +10,14 @@ use hsa_replay_contract::{OptionId, Source};
 
 use crate::attach::{self, LIBRARY_PATH, PRELOAD};
 use crate::command;
-use crate::failure::Failure;
+use crate::failure::{Failure, say};
 use crate::run::program_variables;
 
 /// Prints the lines; they are for sh and everything that understands it.
 pub fn main(arguments: &ArgMatches) -> Result<ExitCode, Failure> {
     let settings = command::settings(arguments).map_err(Failure::usage)?;
     for warning in &settings.warnings {
-        eprintln!("hsa-replay: {warning}");
+        say(warning);
     }
     let library = attach::find(&settings).map_err(Failure::cannot_answer)?;
     if !attach::safe_for_loader(&library.file) {
@@ -30,11 +30,11 @@ pub fn main(arguments: &ArgMatches) -> Result<ExitCode, Failure> {
     export_appended(&mut lines, PRELOAD, library.file.as_os_str());
     match library.installed_folder() {
         Some(folder) => export_prepended(&mut lines, LIBRARY_PATH, folder.as_os_str()),
-        None => eprintln!(
-            "hsa-replay: {} is a build tree: libraries that open libhsa-runtime64.so by that name will miss it; \
+        None => say(format!(
+            "{} is a build tree: libraries that open libhsa-runtime64.so by that name will miss it; \
              `hsa-replay run` and an installed hsa-replay do not have this limit",
             library.file.display()
-        ),
+        )),
     }
     if settings.source_of(OptionId::Config) == Some(&Source::Environment) {
         // Its values stand in the lines below.

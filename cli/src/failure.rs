@@ -1,6 +1,7 @@
-//! How a command fails: an exit code and at most one line.
+//! What commands say beside their answer, and how they fail: an exit code and at most one line.
 
 use std::fmt::Display;
+use std::io::Write;
 
 /// Exit code of `run` for every failure of ours, as env(1) has it.
 pub const RUN_FAILED: u8 = 125;
@@ -41,4 +42,9 @@ impl Failure {
     pub fn cannot_answer(message: impl Display) -> Self {
         Self { code: CANNOT_ANSWER, message: Some(message.to_string()) }
     }
+}
+
+/// Says one line on standard error. Where nobody listens there is nothing to do about it: the exit code still counts.
+pub fn say(line: impl Display) {
+    let _nobody_listens = std::io::stderr().write_all(format!("hsa-replay: {line}\n").as_bytes());
 }

@@ -13,14 +13,14 @@ mod run;
 
 use std::process::ExitCode;
 
-use failure::Failure;
+use failure::{Failure, say};
 
 fn main() -> ExitCode {
     match answer() {
         Ok(code) => code,
         Err(failure) => {
             if let Some(message) = &failure.message {
-                eprintln!("hsa-replay: {message}");
+                say(message);
             }
             ExitCode::from(failure.code)
         }

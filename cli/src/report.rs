@@ -17,7 +17,7 @@ use clap::ArgMatches;
 use hsa_replay_contract::report::Reader;
 use hsa_replay_contract::{Dispatch, Record};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, say};
 use aggregate::Aggregate;
 
 /// Reads the files and prints them in the format asked for.
@@ -54,7 +54,7 @@ fn print(files: &[PathBuf], format: &str, verbose: bool, mut output: impl Write)
             csv::header(&mut output)?;
             read_all(files, &mut aggregate, |dispatch| csv::line(&mut output, dispatch))?;
             for problem in aggregate.problem_lines() {
-                eprintln!("hsa-replay: {problem}");
+                say(problem);
             }
         }
         "json" => {

@@ -15,13 +15,13 @@ use hsa_replay_contract::{OPTIONS, OptionId, Settings};
 
 use crate::attach::{self, Folder, LIBRARY_PATH, PRELOAD};
 use crate::command::{self, PROGRAM};
-use crate::failure::Failure;
+use crate::failure::{Failure, say};
 
 /// Runs the program; the exit code is the program's.
 pub fn main(arguments: &ArgMatches) -> Result<ExitCode, Failure> {
     let settings = command::settings(arguments).map_err(Failure::run)?;
     for warning in &settings.warnings {
-        eprintln!("hsa-replay: {warning}");
+        say(warning);
     }
     let library = attach::find(&settings).map_err(Failure::run)?;
     let folder = Folder::new(&library).map_err(Failure::run)?;
@@ -37,7 +37,7 @@ pub fn main(arguments: &ArgMatches) -> Result<ExitCode, Failure> {
     let before = written::Before::note(&output);
     let ended = child::run(&mut program, &output).map_err(|error| error.into_failure(name))?;
     drop(folder);
-    closing::say(&before.reports(ended.pid), &settings, &ended, &output);
+    closing::tell(&before.reports(ended.pid), &settings, &ended, &output);
     Ok(ExitCode::from(ended.exit_code()))
 }
 

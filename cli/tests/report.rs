@@ -31,6 +31,37 @@ fn text_is_what_the_golden_files_show() {
     golden("complete-verbose.txt", &answer(place.command(["report", "-v", COMPLETE])));
 }
 
+/// Many ranges and differences are summed up, and `-v` lists them.
+#[test]
+fn long_lists_are_cut_unless_wanted_in_full() {
+    let place = Place::new();
+    let ranges: Vec<String> = (0..50).map(|index| format!("[{},1]", index * 4)).collect();
+    let divergence: Vec<String> = (0..64)
+        .map(|index| {
+            format!("{{\"write\":0,\"pass\":{},\"offset\":{},\"bytes\":1}}", index / 8 + 1, index % 8 * 4)
+        })
+        .collect();
+    let text = lines()
+        .join("\n")
+        .replace("[[0,3],[64,3],[128,3],[192,3],[256,3],[320,3]]", &format!("[{}]", ranges.join(",")))
+        .replace(
+            "[{\"write\":0,\"pass\":1,\"offset\":0,\"bytes\":2},{\"write\":0,\"pass\":2,\"offset\":64,\"bytes\":1}]",
+            &format!("[{}]", divergence.join(",")),
+        );
+    place.write("many.jsonl", text);
+    let short = answer(place.command(["report", "many.jsonl"]));
+    for said in [
+        "in 50 ranges, close ones merged: [0, 1) [4, 5) [8, 9) [12, 13) and 46 more below 197\n",
+        "differ from pass 0 (the list is full: there may be more)\n    pass 1: 8 bytes of argument 0, ",
+        ": [0, 1) [4, 5) [8, 9) [12, 13) and 4 more below 29\n",
+        "    and 4 more differences\n",
+    ] {
+        assert!(short.contains(said), "{said}\n{short}");
+    }
+    let full = answer(place.command(["report", "-v", "many.jsonl"]));
+    assert!(full.contains("[192, 193) [196, 197)\n") && full.contains("    pass 8: 8 bytes"), "{full}");
+}
+
 #[test]
 fn csv_has_a_line_for_each_dispatch() {
     let place = Place::new();

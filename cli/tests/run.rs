@@ -309,6 +309,20 @@ fn a_signal_sent_to_run_reaches_the_program_and_is_answered_by_it() {
 }
 
 #[test]
+fn the_exit_code_counts_where_nobody_listens() {
+    let place = Place::new();
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("device");
+    let status =
+        place.run(["-o", "r.jsonl", "--", "sh", "-c", "exit 6"]).stderr(full).status().expect("runs");
+    assert_eq!(status.code(), Some(6));
+    let (reader, writer) = std::io::pipe().expect("pipe");
+    drop(reader);
+    let status =
+        place.run(["-o", "r.jsonl", "--", "sh", "-c", "exit 6"]).stderr(writer).status().expect("runs");
+    assert_eq!(status.code(), Some(6));
+}
+
+#[test]
 fn unknown_variables_are_one_warning_each_and_do_no_harm() {
     let place = Place::new();
     let mut command = place.run(["-o", "r.jsonl", "--", "true"]);

@@ -7,6 +7,7 @@ use hsa_replay_contract::{Settings, Summary};
 
 use super::child::Ended;
 use super::written::Written;
+use crate::failure::say;
 use crate::report::processes::{End, Processes};
 use crate::report::units::{counted, shorten, signal_name};
 
@@ -17,7 +18,7 @@ const NAME_WIDTH: usize = 100;
 const NAMED_REPORTS: usize = 4;
 
 /// Prints the lines, each behind our name, to standard error.
-pub fn say(reports: &[Written], settings: &Settings, ended: &Ended, output: &Path) {
+pub fn tell(reports: &[Written], settings: &Settings, ended: &Ended, output: &Path) {
     let (processes, problems) = read(reports);
     let mut lines = Vec::new();
     if let Some(signal) = ended.signal() {
@@ -31,7 +32,7 @@ pub fn say(reports: &[Written], settings: &Settings, ended: &Ended, output: &Pat
         lines.extend(places(reports));
     }
     for line in lines {
-        eprintln!("hsa-replay: {line}");
+        say(line);
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-use hsa_replay_contract::record::{Divergence, Write as Written, WriteKind};
+use hsa_replay_contract::record::{Divergence, MAX_DIVERGENCES, Write as Written, WriteKind};
 use hsa_replay_contract::{Dispatch, Reason};
 
 use super::super::aggregate::{Aggregate, Kernel};
@@ -53,20 +53,38 @@ fn example_of(
     for write in writes.iter().take(shown) {
         writeln!(output, "  {}: {}", target(write), ranges(write, shown))?;
     }
-    more(output, writes.len(), shown, "region")?;
+    more(output, "  ", writes.len(), shown, "region")?;
     if let Some(snapshot) = &example.snapshot {
         let regions = counted(snapshot.regions, "region");
         writeln!(output, "  (snapshot of {} in {regions}, {})", size(snapshot.bytes), snapshot.tier.name())?;
     }
-    let divergence = example.divergence.as_deref().unwrap_or_default();
     if example.deterministic == Some(false) {
-        writeln!(output, "  not deterministic: passes that differ from pass 0")?;
-        for difference in divergence.iter().take(shown) {
-            writeln!(output, "    {}", difference_of(difference, writes))?;
-        }
-        more(output, divergence.len(), shown, "difference")?;
+        differences(output, example, writes, shown)?;
     }
     Ok(())
+}
+
+/// Where passes differ from the first: one line for each pass and region.
+fn differences(
+    output: &mut impl Write,
+    example: &Dispatch,
+    writes: &[Written],
+    shown: usize,
+) -> io::Result<()> {
+    let all = example.divergence.as_deref().unwrap_or_default();
+    let limit = if all.len() < MAX_DIVERGENCES { "" } else { " (the list is full: there may be more)" };
+    writeln!(output, "  not deterministic: passes that differ from pass 0{limit}")?;
+    let groups: Vec<&[Divergence]> =
+        all.chunk_by(|one, other| (one.pass, one.write) == (other.pass, other.write)).collect();
+    for group in groups.iter().take(shown) {
+        let Some(first) = group.first() else { continue };
+        let place = usize::try_from(first.write).ok().and_then(|index| writes.get(index)).map(target);
+        let place = place.unwrap_or_else(|| "an unlisted region".to_owned());
+        let bytes = counted(group.iter().map(|difference| difference.bytes).sum(), "byte");
+        let spans = list(group.iter().map(|difference| (difference.offset, difference.bytes)), shown);
+        writeln!(output, "    pass {}: {bytes} of {place}: {spans}", first.pass)?;
+    }
+    more(output, "    ", groups.len(), shown, "difference")
 }
 
 /// Names the region: by argument, by variable, and by place.
@@ -87,12 +105,18 @@ fn ranges(write: &Written, shown: usize) -> String {
         return "unchanged by pass 0, changed by a later one".to_owned();
     }
     let bytes = counted(write.bytes, "byte");
-    let list: Vec<String> =
-        write.ranges.iter().take(shown).map(|[offset, length]| span(*offset, *length)).collect();
-    let rest = total.saturating_sub(u64::try_from(list.len()).unwrap_or(u64::MAX));
-    let rest = if rest > 0 { format!(" and {rest} more") } else { String::new() };
     let merged = if write.merged { ", close ones merged" } else { "" };
-    format!("{bytes} in {}{merged}: {}{rest}", counted(total, "range"), list.join(" "))
+    let spans = list(write.ranges.iter().map(|[offset, length]| (*offset, *length)), shown);
+    format!("{bytes} in {}{merged}: {spans}", counted(total, "range"))
+}
+
+/// The first spans, and how many more there are up to where.
+fn list(spans: impl ExactSizeIterator<Item = (u64, u64)> + Clone, shown: usize) -> String {
+    let first: Vec<String> = spans.clone().take(shown).map(|(offset, length)| span(offset, length)).collect();
+    let rest = spans.len().saturating_sub(shown);
+    let end = spans.map(|(offset, length)| offset.saturating_add(length)).max().unwrap_or(0);
+    let rest = if rest > 0 { format!(" and {rest} more below {end}") } else { String::new() };
+    format!("{}{rest}", first.join(" "))
 }
 
 /// Offsets of the first byte and of the one behind the last.
@@ -100,19 +124,12 @@ fn span(offset: u64, length: u64) -> String {
     format!("[{offset}, {})", offset.saturating_add(length))
 }
 
-fn difference_of(difference: &Divergence, writes: &[Written]) -> String {
-    let place = usize::try_from(difference.write).ok().and_then(|index| writes.get(index)).map(target);
-    let place = place.unwrap_or_else(|| "an unlisted region".to_owned());
-    let bytes = counted(difference.bytes, "byte");
-    format!("pass {}: {bytes} at {} of {place}", difference.pass, span(difference.offset, difference.bytes))
-}
-
-fn more(output: &mut impl Write, total: usize, shown: usize, noun: &str) -> io::Result<()> {
+fn more(output: &mut impl Write, indent: &str, total: usize, shown: usize, noun: &str) -> io::Result<()> {
     match total.checked_sub(shown) {
         None | Some(0) => Ok(()),
         Some(rest) => writeln!(
             output,
-            "  and {}",
+            "{indent}and {}",
             counted(u64::try_from(rest).unwrap_or(u64::MAX), &format!("more {noun}"))
         ),
     }
