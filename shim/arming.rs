@@ -9,7 +9,7 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::forward::{self, slot};
-use crate::runtime::Runtime;
+use crate::runtime::{self, Found, Runtime};
 use crate::{bind, life, log, settings};
 
 static ARMED: AtomicBool = AtomicBool::new(false);
@@ -57,9 +57,15 @@ pub fn hook_for(slot: usize) -> Option<*mut c_void> {
 fn disarm_for_unknown_queues(slot: usize) {
     let name = forward::name_of(slot);
     let text = name.to_string_lossy();
-    let makes_queues =
+    let named_like_one =
         text.contains("queue_create") || text.contains("queue_acquire") || text.contains("queue_intercept");
-    if makes_queues && !KNOWN_QUEUE_MAKERS.contains(&name) {
+    if !named_like_one || KNOWN_QUEUE_MAKERS.contains(&name) {
+        return;
+    }
+    // One that the runtime lacks fails, and makes nothing.
+    if let Found::Runtime(runtime) = runtime::get()
+        && runtime.symbol(name).is_some()
+    {
         life::disarm(&format!("{text} makes queues that hsa-replay does not see"));
     }
 }

@@ -51,12 +51,16 @@ impl RealRuntime {
 }
 
 impl Runtime for RealRuntime {
-    /// Blocks all signals on the thread, so that the application's handlers run on its own threads as ever.
+    /// Blocks signals on the thread, so that the application's handlers run on its own threads as ever. Those that a
+    /// thread raises itself stay open: some applications manage memory by handling faults.
     fn enter_thread(&self) {
         let mut all = MaybeUninit::<libc::sigset_t>::uninit();
         // SAFETY: the set is filled before it is used; the mask is that of this thread of ours alone.
         unsafe {
             libc::sigfillset(all.as_mut_ptr());
+            for own in [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP] {
+                libc::sigdelset(all.as_mut_ptr(), own);
+            }
             libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), std::ptr::null_mut());
         }
     }

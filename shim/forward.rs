@@ -1,7 +1,7 @@
 //! The exports: one naked trampoline a name, jumping through a slot.
 //!
 //! A trampoline is a single indirect jump, so any signature passes through it unseen and a call costs under a
-//! nanosecond more than a direct one. A slot first leads to [`bind::bind`], which replaces it with the real function,
+//! nanosecond more than a direct one. A slot first leads to [`bind()`], which replaces it with the real function,
 //! with a hook, or with an answer for a name that the real runtime lacks. The list of names and the linker's version
 //! map come from `build.rs`.
 

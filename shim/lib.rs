@@ -1,11 +1,11 @@
 //! Drop-in `libhsa-runtime64.so.1`: exports every symbol of the HSA runtime and forwards each to the real one.
 //!
-//! - [`forward`]: the exports, one trampoline each through a slot; [`bind`] fills a slot on its first call.
-//! - [`runtime`]: finds and opens the real runtime; [`absent`] answers for what it lacks.
-//! - [`hooks`]: the functions that stand in for some exports; [`arming`] says whether they do, [`life`] when the
-//!   engine runs, and [`engine_runtime`] is the real runtime as the engine calls it.
-//! - [`debugger`]: the one exported data symbol. [`identity`]: the exports that mark this library.
-//! - [`settings`]: what the environment asks for. [`log`]: messages, off unless asked for.
+//! - `forward`: the exports, one trampoline each through a slot; `bind` fills a slot on its first call.
+//! - `runtime`: finds and opens the real runtime; `absent` answers for what it lacks.
+//! - `hooks`: the functions that stand in for some exports; `arming` says whether they do, `life` when the
+//!   engine runs, and `engine_runtime` is the real runtime as the engine calls it.
+//! - `debugger`: the one exported data symbol. `identity`: the exports that mark this library.
+//! - `settings`: what the environment asks for. `log`: messages, off unless asked for.
 //!
 //! Nothing happens before the first HSA call: no constructor, no thread, no environment read.
 

@@ -52,7 +52,7 @@ pub fn get() -> &'static Settings {
 }
 
 fn read() -> (Settings, Option<String>) {
-    match Settings::from_environment(std::env::vars_os(), read_config_file) {
+    match Settings::from_environment(variables(), read_config_file) {
         Ok(settings) => (settings, None),
         Err(error) => (keep_what_is_right(), Some(error.to_string())),
     }
@@ -63,8 +63,21 @@ fn keep_what_is_right() -> Settings {
         let is_kept = |name: &OsString| {
             OPTIONS.iter().any(|spec| options.contains(&spec.id) && name.as_os_str() == spec.variable)
         };
-        let variables = std::env::vars_os().filter(|(name, _)| is_kept(name));
-        Settings::from_environment(variables, read_config_file).ok()
+        Settings::from_environment(variables().filter(|(name, _)| is_kept(name)), read_config_file).ok()
     });
     kept.unwrap_or_else(|| unreachable!("without variables all settings are defaults"))
+}
+
+/// The environment, empty for a program that runs with more rights than its user (set-user-ID and the like): the user
+/// must not choose what such a program loads or where it writes. The dynamic loader does the same with its own
+/// variables.
+pub fn variables() -> impl Iterator<Item = (OsString, OsString)> {
+    // SAFETY: reads an entry of the vector that the kernel gave the process.
+    let trusted = unsafe { libc::getauxval(libc::AT_SECURE) } == 0;
+    std::env::vars_os().filter(move |_| trusted)
+}
+
+/// One variable of [`variables`].
+pub fn variable(name: &str) -> Option<OsString> {
+    variables().find(|(known, _)| known == name).map(|(_, value)| value)
 }

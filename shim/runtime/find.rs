@@ -13,7 +13,6 @@
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
-use std::env;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
@@ -24,7 +23,7 @@ use libloading::os::unix::{Library, RTLD_NOW};
 
 use super::candidate::{self, Refusal};
 use super::{Runtime, ld_cache, mapped};
-use crate::log;
+use crate::{log, settings};
 
 /// Names of the runtime inside a folder.
 const FILES: [&str; 2] = ["libhsa-runtime64.so.1", "libhsa-runtime64.so"];
@@ -146,9 +145,13 @@ fn folders(libraries: &[PathBuf]) -> Vec<PathBuf> {
         folders.extend(hip.parent().map(Path::to_owned));
         folders.extend(hip.canonicalize().ok().and_then(|path| path.parent().map(Path::to_owned)));
     }
-    folders
-        .extend(library_path(env::var_os("LD_LIBRARY_PATH").as_deref(), mapped::this_library().as_deref()));
-    folders.extend(env::var_os("ROCM_PATH").into_iter().flat_map(|root| library_folders(Path::new(&root))));
+    folders.extend(library_path(
+        settings::variable("LD_LIBRARY_PATH").as_deref(),
+        mapped::this_library().as_deref(),
+    ));
+    folders.extend(
+        settings::variable("ROCM_PATH").into_iter().flat_map(|root| library_folders(Path::new(&root))),
+    );
     for root in installations(Path::new("/opt")) {
         folders.extend(library_folders(&root));
     }
@@ -207,7 +210,7 @@ mod tests {
             std::fs::create_dir(root.path().join(folder)).expect("a folder");
         }
         let path = |folder: &str| root.path().join(folder);
-        let value = env::join_paths([path("first"), path("ours"), path("last")]).expect("plain names");
+        let value = std::env::join_paths([path("first"), path("ours"), path("last")]).expect("plain names");
         let list = library_path(Some(&value), Some(&path("ours/libhsa-runtime64.so.1")));
         assert_eq!(list, [path("last"), path("first"), path("ours")]);
     }

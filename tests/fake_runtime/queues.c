@@ -191,6 +191,8 @@ static void run(const char *command) {
         status result = HSA(status, "hsa_amd_counted_queue_acquire", uint64_t, uint32_t, uint32_t, void *, void *, uint64_t,
                             struct queue **)(GPU, 0, 0, 0, 0, 0, &counted);
         printf("counted %#x %s\n", result, counted == FAKE(struct queue *, "fake_last_queue") ? "real" : "ours");
+    } else if (!strcmp(command, "sdma")) {
+        printf("sdma %#x\n", HSA(status, "hsa_amd_sdma_queue_create", uint64_t)(GPU));
     } else if (!strcmp(command, "inactivate")) {
         printf("inactivate %#x\n", HSA(status, "hsa_queue_inactivate", struct queue *)(queue));
     } else if (!strcmp(command, "destroy")) {
