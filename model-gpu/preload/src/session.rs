@@ -28,7 +28,7 @@ pub(crate) struct Session {
     pub(crate) settings: &'static Settings,
     /// Which open files are the device's.
     identity: (u64, u64),
-    /// The program's runtime says which of its VRAM is executable: the first it allocated is not.
+    /// The program's runtime says which of its memory is executable: the first it allocated is not.
     pub(crate) tells_executable: OnceLock<bool>,
     /// Ranges of the program's memory that are shared by address.
     pub(crate) svm: Svm,

@@ -16,9 +16,9 @@ fn leaving(session: &Session, at: *mut c_void, bytes: usize) {
 
 /// The protection of the program's view of device memory at `offset`.
 ///
-/// A runtime maps VRAM that the host cannot reach without any access. HIP 7 still writes kernel arguments there: into
-/// memory that it allocates as executable, so that memory is given to it. Older runtimes allocate all VRAM as
-/// executable and keep kernel arguments in host memory: for them, nothing is given.
+/// A runtime maps VRAM that the host cannot reach without any access. ROCr 7 still writes code there, and HIP 7 kernel
+/// arguments: into memory that they allocate as executable, so that memory is given to them. Older runtimes allocate
+/// all memory as executable and write neither: for them, nothing is given.
 fn allowed(session: &Session, offset: libc::off_t, wanted: c_int) -> c_int {
     if wanted != libc::PROT_NONE || session.tells_executable.get() != Some(&true) {
         return wanted;

@@ -33,7 +33,7 @@ pub(super) fn alloc_memory_of_gpu(session: &Session, args: &mut AllocMemory) -> 
         executable: args.flags & alloc::EXECUTABLE != 0,
         public: args.flags & alloc::PUBLIC != 0,
     };
-    if kind == Kind::Vram {
+    if matches!(kind, Kind::Vram | Kind::Gtt | Kind::User) {
         session.tells_executable.get_or_init(|| !rights.executable);
     }
     let (address, user) = (args.va_addr, args.mmap_offset);
