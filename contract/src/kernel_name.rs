@@ -1,5 +1,7 @@
 //! A kernel's two names: the mangled symbol and the signature that people read.
 
+use std::fmt;
+
 use cpp_demangle::{DemangleOptions, Symbol};
 
 /// Suffix of the symbol that names a kernel's descriptor (LLVM AMDGPU usage guide, "Kernel Descriptor").
@@ -7,6 +9,10 @@ const DESCRIPTOR_SUFFIX: &str = ".kd";
 
 /// Prefix of the kernels with which HIP itself copies and fills memory.
 const RUNTIME_PREFIX: &str = "__amd_rocclr_";
+
+/// Bytes of the longest signature. A mangled name refers to its own parts, so that a signature can be exponentially longer;
+/// real ones stay far below.
+const LONGEST_SIGNATURE: usize = 1 << 20;
 
 /// The names of one kernel. Demangling costs a few microseconds: make one per kernel, not per dispatch.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -44,10 +50,24 @@ fn demangle(symbol: &str) -> String {
     if !symbol.starts_with("_Z") {
         return symbol.to_owned();
     }
-    Symbol::new(symbol)
-        .ok()
-        .and_then(|parsed| parsed.demangle_with_options(&DemangleOptions::default()).ok())
-        .unwrap_or_else(|| symbol.to_owned())
+    let mut text = Bounded(String::new());
+    match Symbol::new(symbol) {
+        Ok(parsed) if parsed.structured_demangle(&mut text, &DemangleOptions::default()).is_ok() => text.0,
+        _ => symbol.to_owned(),
+    }
+}
+
+/// Text that refuses to grow above [`LONGEST_SIGNATURE`].
+struct Bounded(String);
+
+impl fmt::Write for Bounded {
+    fn write_str(&mut self, part: &str) -> fmt::Result {
+        if self.0.len() + part.len() > LONGEST_SIGNATURE {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(part);
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -79,5 +99,18 @@ mod tests {
         assert!(!KernelName::new(&nested).demangled().is_empty());
         let templates = format!("_Z{}", "1aI".repeat(33_000));
         assert!(!KernelName::new(&templates).demangled().is_empty());
+    }
+
+    #[test]
+    fn a_name_whose_signature_doubles_with_each_part_is_left_mangled() {
+        let digits = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+        let mut symbol = "_Z1fSt4pairIiiE".to_owned();
+        for &digit in digits {
+            let part = char::from(digit);
+            symbol.push_str(&format!("S_IS{part}_S{part}_E"));
+        }
+        // A few doublings are fine: that is what templates do.
+        assert!(KernelName::new(&symbol[..45]).demangled().starts_with("f(std::pair<int, int>"));
+        assert_eq!(KernelName::new(&symbol).demangled(), symbol);
     }
 }
