@@ -130,7 +130,7 @@ fn the_loaders_variables_keep_what_the_user_has_there() {
     let text = answer(command);
     let lines: Vec<&str> = text.lines().collect();
     let folder = lines[1].strip_suffix(":/one:/two").expect("ours is in front");
-    assert_eq!(lines[0], format!("libm.so.6:{folder}/libhsa-runtime64.so.1"));
+    assert_eq!(lines[0], format!("libm.so.6:{}", library().display()));
     assert_eq!(lines[2..], ["libhsa-runtime64.so", "libhsa-runtime64.so.1"]);
     assert!(!Path::new(folder).exists(), "the temporary folder is gone");
 }
@@ -163,6 +163,24 @@ fn paths_with_spaces_colons_and_bytes_that_are_not_text_work() {
     let result = command.output().expect("runs");
     assert!(result.status.success(), "{result:?}");
     assert_eq!(fs::read(output).expect("report"), fs::read(COMPLETE).expect("golden"));
+}
+
+/// The loader complains about a library that it cannot preload, and would do so in someone else's output.
+#[test]
+fn a_process_that_outlives_run_can_start_others() {
+    let place = Place::new();
+    for name in ["go", "late"] {
+        let status = std::process::Command::new("mkfifo").arg(place.path(name)).status().expect("mkfifo");
+        assert!(status.success());
+    }
+    let script = "{ read line < go; /bin/true; echo done; } > late 2>&1 &";
+    let mut command = place.run(["-o", "r.jsonl", "--", "sh", "-c", script]);
+    assert!(command.stdout(Stdio::null()).stderr(Stdio::null()).status().expect("runs").success());
+    let mut late = fs::File::open(place.path("late")).expect("pipe");
+    fs::write(place.path("go"), "go\n").expect("pipe");
+    let mut said = String::new();
+    late.read_to_string(&mut said).expect("text");
+    assert_eq!(said, "done\n");
 }
 
 #[test]

@@ -48,7 +48,10 @@ impl Folder {
             symlink(&library.file, search.join(name))
                 .map_err(|error| format!("cannot link the library into {}: {error}", search.display()))?;
         }
-        Ok(Self { preload: search.join(BOTH_NAMES[0]), search, _temporary: Some(temporary) })
+        // The library itself where that can be: a process that outlives the folder can still start others.
+        let preload =
+            if safe_for_loader(&library.file) { library.file.clone() } else { search.join(BOTH_NAMES[0]) };
+        Ok(Self { preload, search, _temporary: Some(temporary) })
     }
 }
 
