@@ -149,7 +149,10 @@ fn a_queue_making_call_that_the_runtime_lacks_fails_and_replay_goes_on() {
     let device = Device::new();
     let outcome = device.armed(&["init", "sdma", "create", "destroy", "shutdown"]);
     assert_eq!(outcome.errors.len(), 1, "{outcome:#?}");
-    assert!(outcome.errors[0].contains("hsa_amd_sdma_queue_create is not in the HSA runtime"), "{outcome:#?}");
+    assert!(
+        outcome.errors[0].contains("hsa_amd_sdma_queue_create is not in the HSA runtime"),
+        "{outcome:#?}"
+    );
     assert_eq!(outcome.well()[1..3], ["sdma 0x1000", "create 0 ours id same"]);
 }
 

@@ -114,6 +114,32 @@ fn the_variable_names_the_runtime_before_all_other_places() {
 }
 
 #[test]
+fn a_relative_path_without_a_folder_is_a_file_of_the_current_folder() {
+    let stage = Stage::new();
+    let chosen = stage.fake_runtime("chosen", &[]);
+    std::fs::rename(chosen, stage.path("mine.so")).expect("a new name");
+    let environment = [stage.library_path(&["shim", "real"]), ("HSA_REPLAY_RUNTIME", "mine.so".into())];
+    assert_eq!(stage.run(environment, &["runtime"]).quiet(), ["runtime chosen"]);
+}
+
+#[test]
+fn the_config_file_names_the_runtime_and_a_bad_one_is_said_with_its_place() {
+    let stage = Stage::new();
+    let chosen = stage.fake_runtime("chosen", &[]);
+    let file = stage.path("replay.toml");
+    let run = |runtime: &str| {
+        std::fs::write(&file, format!("runtime = {runtime:?}\n")).expect("a file");
+        let environment = [stage.library_path(&["shim", "real"]), ("HSA_REPLAY_CONFIG", file.clone().into())];
+        stage.run(environment, &["runtime"])
+    };
+    assert_eq!(run(chosen.to_str().expect("a plain path")).quiet(), ["runtime chosen"]);
+    let outcome = run("/nowhere/at-all.so");
+    assert_eq!(outcome.errors.len(), 1, "{outcome:#?}");
+    assert!(outcome.errors[0].contains("replay.toml: runtime = /nowhere/at-all.so"), "{outcome:#?}");
+    assert_eq!(outcome.well(), ["runtime real"]);
+}
+
+#[test]
 fn a_runtime_that_is_mapped_already_is_taken() {
     let stage = Stage::new();
     stage.client_without_runtime("plain");
