@@ -1,0 +1,148 @@
+//! Dispatches of small kernels, from packet to completion, fault or error.
+
+mod program;
+
+use std::time::Duration;
+
+use model_gpu_core::events::{Kind as EventKind, Want};
+use program::{BASE, Kernel, Program};
+
+/// Where the kernels store.
+const TARGET: u64 = 0x7300_0000_0000;
+
+/// `argument[i] = i` for work-item `i`, in work-groups of 64:
+/// s_load_dwordx2 s[4:5], s[0:1], 0; s_lshl_b32 s6, s2, 6; v_and_b32 v0, 0x3ff, v0; v_add_u32 v0, s6, v0;
+/// v_lshlrev_b32 v1, 2, v0; s_waitcnt lgkmcnt(0); global_store_dword v1, v0, s[4:5]; s_endpgm.
+const NUMBER: [u32; 12] = [
+    0xc006_0100,
+    0,
+    0x8e06_8602,
+    0x2600_00ff,
+    0x3ff,
+    0x6800_0006,
+    0x2402_0082,
+    0xbf8c_c07f,
+    0xdc70_8000,
+    0x0004_0001,
+    0xbf81_0000,
+    0xbf80_0000,
+];
+
+/// As `NUMBER`, but for ever: the store is followed by a branch back to it.
+const ENDLESS: [u32; 11] = [
+    0xc006_0100,
+    0,
+    0x8e06_8602,
+    0x2600_00ff,
+    0x3ff,
+    0x6800_0006,
+    0x2402_0082,
+    0xbf8c_c07f,
+    0xdc70_8000,
+    0x0004_0001,
+    0xbf82_fffd,
+];
+
+fn kernel(code: &[u32]) -> Kernel<'_> {
+    Kernel { code, group_bytes: 0 }
+}
+
+fn await_fault(program: &Program, event: u32) -> u64 {
+    let want = [Want { id: event, age: 0 }];
+    let (found, _) =
+        program.machine.events.wait(&want, false, Some(Duration::from_secs(60))).expect("exists");
+    found[0].memory.expect("a fault").fault.address
+}
+
+#[test]
+fn every_work_item_runs_once_and_then_the_signal_completes() {
+    let program = Program::start();
+    program.memory(TARGET, 1 << 16);
+    let object = program.load(&kernel(&NUMBER));
+    program.dispatch(0, object, 10_000, 64, TARGET);
+    program.await_zero(0);
+    let view = program.machine.memory.view(0);
+    for item in 0..10_000u32 {
+        assert_eq!(view.load::<u32>(TARGET + u64::from(item) * 4), Ok(item));
+    }
+    assert_eq!(view.load::<u32>(TARGET + 40_000), Ok(0), "lanes beyond the grid are off");
+    assert_eq!(program.machine.counters.workgroups.get(), 157);
+}
+
+#[test]
+fn a_kernel_that_never_ends_stops_with_its_queue() {
+    let program = Program::start();
+    program.memory(TARGET, 1 << 16);
+    let object = program.load(&kernel(&ENDLESS));
+    program.dispatch(0, object, 256, 64, TARGET);
+    let view = || program.machine.memory.view(0);
+    while view().load::<u32>(TARGET + 255 * 4) != Ok(255) {
+        std::thread::yield_now();
+    }
+    program.machine.destroy_queue(program.id).expect("exists");
+    assert_eq!(program.value(0), 1, "it did not complete");
+}
+
+#[test]
+fn memory_freed_under_a_running_kernel_is_a_fault_and_no_crash() {
+    let program = Program::start();
+    let event = program.machine.events.create(EventKind::Memory, false).expect("slot");
+    let id = program.memory(TARGET, 1 << 16);
+    let object = program.load(&kernel(&ENDLESS));
+    program.dispatch(0, object, 64, 64, TARGET);
+    while program.machine.memory.view(0).load::<u32>(TARGET + 63 * 4) != Ok(63) {
+        std::thread::yield_now();
+    }
+    program.machine.memory.free(id).expect("allocated");
+    assert_eq!(await_fault(&program, event), TARGET);
+}
+
+#[test]
+fn a_store_out_of_bounds_reports_the_first_address_that_is_not_mapped() {
+    let program = Program::start();
+    let event = program.machine.events.create(EventKind::Memory, false).expect("slot");
+    program.memory(TARGET, 4096);
+    let object = program.load(&kernel(&NUMBER));
+    program.dispatch(0, object, 64, 64, TARGET + 4096 - 32);
+    assert_eq!(await_fault(&program, event), TARGET + 4096);
+    assert_eq!(program.value(0), 1);
+}
+
+#[test]
+fn errors_of_a_dispatch_reach_the_inactive_signal() {
+    let illegal = [0xffff_ffff];
+    let abort = [0xbf92_0002];
+    let cases: [(&str, &[u32], u32, u16, u64); 4] = [
+        ("an illegal instruction", &illegal, 64, 64, 0x4000_0000),
+        ("an abort trap", &abort, 64, 64, 0x8000_0000),
+        ("a work-group of 2048", &NUMBER, 2048, 2048, 64),
+        ("an empty grid", &NUMBER, 0, 64, 2),
+    ];
+    for (what, code, items, group, expected) in cases {
+        let program = Program::start();
+        let inactive = program.signal(50);
+        let amd = BASE + 0x10000;
+        program.machine.memory.view(0).store(inactive + 8, 0u64).expect("mapped");
+        program.machine.memory.view(0).store(amd + 192, inactive).expect("mapped");
+        let object = program.load(&kernel(code));
+        program.dispatch(0, object, items, group, TARGET);
+        while program.value(50) == 0 {
+            std::thread::yield_now();
+        }
+        assert_eq!(program.value(50), expected, "{what}");
+    }
+}
+
+#[test]
+fn less_group_memory_than_the_kernel_has_is_an_error() {
+    let program = Program::start();
+    let inactive = program.signal(50);
+    program.machine.memory.view(0).store(inactive + 8, 0u64).expect("mapped");
+    program.machine.memory.view(0).store(BASE + 0x10000 + 192, inactive).expect("mapped");
+    let object = program.load(&Kernel { code: &NUMBER, group_bytes: 64 });
+    program.dispatch(0, object, 64, 64, TARGET);
+    while program.value(50) == 0 {
+        std::thread::yield_now();
+    }
+    assert_eq!(program.value(50), 4);
+}
