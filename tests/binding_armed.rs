@@ -103,7 +103,7 @@ fn the_error_callback_names_the_queue_that_the_application_holds_once() {
 #[test]
 fn calls_about_memory_arrive_with_their_arguments_and_statuses() {
     let device = Device::new();
-    let expected = "memory 0 0 0 0 0 0 0 0x1001 5";
+    let expected = "memory 0 0 0 0 0 0 0 0 0 0x1001 5";
     assert_eq!(device.run(&[], &["init", "memory"]).quiet()[1], expected);
     assert_eq!(device.armed(&["init", "memory", "shutdown"]).quiet()[1], expected);
 }

@@ -19,32 +19,65 @@ use super::memory::freeing;
 use crate::forward::real;
 use crate::life;
 
-/// Physical memory behind a handle.
+/// Physical memory behind a handle. It lives as long as the handle is held or a mapping of it exists.
 #[derive(Default)]
 struct Physical {
     /// The pool that it came from, `None` when another process or driver owns it.
     pool: Option<Pool>,
     exported: bool,
+    /// How often the handle was created, imported or retained, less the releases.
+    held: u64,
     /// Addresses at which it is mapped.
     mappings: Vec<u64>,
 }
 
-static HANDLES: Mutex<Option<HashMap<u64, Physical>>> = Mutex::new(None);
-
-/// Runs with the table of handles, which is never locked across a call of the runtime or the engine.
-fn handles<R>(action: impl FnOnce(&mut HashMap<u64, Physical>) -> R) -> R {
-    action(HANDLES.lock().get_or_insert_with(HashMap::new))
+#[derive(Default)]
+struct Table {
+    handles: HashMap<u64, Physical>,
+    /// The handle that is mapped at an address.
+    mapped: HashMap<u64, u64>,
 }
 
-/// Notes a new handle, if the call succeeded; its number may have belonged to another one before.
+impl Table {
+    /// Forgets a handle that nothing refers to any more.
+    fn tidy(&mut self, handle: u64) {
+        if self
+            .handles
+            .get(&handle)
+            .is_some_and(|physical| physical.held == 0 && physical.mappings.is_empty())
+        {
+            self.handles.remove(&handle);
+        }
+    }
+
+    fn unmapped(&mut self, address: u64) {
+        let Some(handle) = self.mapped.remove(&address) else { return };
+        if let Some(physical) = self.handles.get_mut(&handle) {
+            physical.mappings.retain(|mapping| *mapping != address);
+        }
+        self.tidy(handle);
+    }
+}
+
+static TABLE: Mutex<Option<Table>> = Mutex::new(None);
+
+/// Runs with the table, which is never locked across a call of the runtime or the engine.
+fn table<R>(action: impl FnOnce(&mut Table) -> R) -> R {
+    action(TABLE.lock().get_or_insert_with(Table::default))
+}
+
+/// Notes a handle that a successful call has given out. A retained one may be known already.
 ///
 /// # Safety
 /// If `status` is success, `place` is null or holds the handle.
-unsafe fn created(status: hsa_status_t, place: *mut hsa_amd_vmem_alloc_handle_t, pool: Option<Pool>) {
+unsafe fn held(status: hsa_status_t, place: *mut hsa_amd_vmem_alloc_handle_t, pool: Option<Pool>) {
     if status == HSA_STATUS_SUCCESS && !place.is_null() {
         // SAFETY: not null, hence the place that the call has written to.
         let handle = unsafe { place.read() }.handle;
-        handles(|handles| handles.insert(handle, Physical { pool, ..Physical::default() }));
+        table(|table| {
+            let physical = table.handles.entry(handle).or_insert(Physical { pool, ..Physical::default() });
+            physical.held += 1;
+        });
     }
 }
 
@@ -58,7 +91,7 @@ pub unsafe extern "C" fn hsa_amd_vmem_handle_create(
     // SAFETY: the caller's obligations are passed on.
     let status = unsafe { real!(hsa_amd_vmem_handle_create)(pool, size, kind, flags, handle) };
     // SAFETY: the call writes the handle there when it succeeds.
-    unsafe { created(status, handle, Some(Pool(pool.handle))) };
+    unsafe { held(status, handle, Some(Pool(pool.handle))) };
     status
 }
 
@@ -69,7 +102,32 @@ pub unsafe extern "C" fn hsa_amd_vmem_import_shareable_handle(
     // SAFETY: the caller's obligations are passed on.
     let status = unsafe { real!(hsa_amd_vmem_import_shareable_handle)(dmabuf, handle) };
     // SAFETY: the call writes the handle there when it succeeds.
-    unsafe { created(status, handle, None) };
+    unsafe { held(status, handle, None) };
+    status
+}
+
+pub unsafe extern "C" fn hsa_amd_vmem_retain_alloc_handle(
+    handle: *mut hsa_amd_vmem_alloc_handle_t,
+    address: *mut c_void,
+) -> hsa_status_t {
+    // SAFETY: the caller's obligations are passed on.
+    let status = unsafe { real!(hsa_amd_vmem_retain_alloc_handle)(handle, address) };
+    // SAFETY: the call writes the handle there when it succeeds.
+    unsafe { held(status, handle, None) };
+    status
+}
+
+pub unsafe extern "C" fn hsa_amd_vmem_handle_release(handle: hsa_amd_vmem_alloc_handle_t) -> hsa_status_t {
+    // SAFETY: the caller's obligations are passed on.
+    let status = unsafe { real!(hsa_amd_vmem_handle_release)(handle) };
+    if status == HSA_STATUS_SUCCESS {
+        table(|table| {
+            if let Some(physical) = table.handles.get_mut(&handle.handle) {
+                physical.held = physical.held.saturating_sub(1);
+            }
+            table.tidy(handle.handle);
+        });
+    }
     status
 }
 
@@ -81,8 +139,8 @@ pub unsafe extern "C" fn hsa_amd_vmem_export_shareable_handle(
     // SAFETY: the caller's obligations are passed on.
     let status = unsafe { real!(hsa_amd_vmem_export_shareable_handle)(dmabuf, handle, flags) };
     if status == HSA_STATUS_SUCCESS {
-        let mappings = handles(|handles| {
-            let physical = handles.entry(handle.handle).or_default();
+        let mappings = table(|table| {
+            let physical = table.handles.entry(handle.handle).or_default();
             physical.exported = true;
             physical.mappings.clone()
         });
@@ -104,8 +162,9 @@ pub unsafe extern "C" fn hsa_amd_vmem_map(
     let status = unsafe { real!(hsa_amd_vmem_map)(address, size, offset, handle, flags) };
     if status == HSA_STATUS_SUCCESS {
         let address = address.addr() as u64;
-        let (pool, exported) = handles(|handles| {
-            let physical = handles.entry(handle.handle).or_default();
+        let (pool, exported) = table(|table| {
+            table.mapped.insert(address, handle.handle);
+            let physical = table.handles.entry(handle.handle).or_default();
             physical.mappings.push(address);
             (physical.pool, physical.exported)
         });
@@ -124,12 +183,7 @@ pub unsafe extern "C" fn hsa_amd_vmem_unmap(address: *mut c_void, size: usize) -
     // SAFETY: the caller's obligations are passed on.
     let status = freeing(address, || unsafe { real!(hsa_amd_vmem_unmap)(address, size) });
     if status == HSA_STATUS_SUCCESS {
-        let address = address.addr() as u64;
-        handles(|handles| {
-            for physical in handles.values_mut() {
-                physical.mappings.retain(|mapping| *mapping != address);
-            }
-        });
+        table(|table| table.unmapped(address.addr() as u64));
     }
     status
 }
@@ -154,4 +208,34 @@ pub unsafe extern "C" fn hsa_amd_vmem_set_access(
         }
     }
     status
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn physical(held: u64, mappings: &[u64]) -> Physical {
+        Physical { held, mappings: mappings.to_vec(), ..Physical::default() }
+    }
+
+    #[test]
+    fn a_handle_is_known_until_it_is_released_and_unmapped_everywhere() {
+        let mut table = Table::default();
+        table.handles.insert(7, physical(0, &[0x1000, 0x2000]));
+        table.mapped.extend([(0x1000, 7), (0x2000, 7)]);
+        table.unmapped(0x1000);
+        assert!(table.handles.contains_key(&7), "still mapped at 0x2000");
+        table.unmapped(0x2000);
+        assert!(table.handles.is_empty() && table.mapped.is_empty());
+    }
+
+    #[test]
+    fn a_held_handle_outlives_its_mappings_and_strange_addresses_do_no_harm() {
+        let mut table = Table::default();
+        table.handles.insert(7, physical(1, &[0x1000]));
+        table.mapped.insert(0x1000, 7);
+        table.unmapped(0x1000);
+        table.unmapped(0x9000);
+        assert!(table.handles.contains_key(&7));
+    }
 }

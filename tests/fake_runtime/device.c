@@ -140,6 +140,11 @@ status hsa_amd_vmem_map(void *address, size_t size, size_t offset, uint64_t hand
     (void)offset, (void)flags;
     return handle == POOL_VRAM + 1000 && mprotect(address, size, PROT_READ | PROT_WRITE) == 0 ? SUCCESS : INVALID_ARGUMENT;
 }
+status hsa_amd_vmem_retain_alloc_handle(uint64_t *handle, void *address) {
+    *handle = POOL_VRAM + 1000;
+    return address ? SUCCESS : INVALID_ARGUMENT;
+}
+status hsa_amd_vmem_handle_release(uint64_t handle) { return handle == POOL_VRAM + 1000 ? SUCCESS : INVALID_ARGUMENT; }
 status hsa_amd_vmem_set_access(void *address, size_t size, const void *list, size_t count) {
     return address && size && list && count ? SUCCESS : INVALID_ARGUMENT;
 }

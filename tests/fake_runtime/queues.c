@@ -158,9 +158,13 @@ static void memory(void) {
     status map = HSA(status, "hsa_amd_vmem_map", void *, size_t, size_t, uint64_t, uint64_t)(range, 8192, 0, handle, 0);
     status open = HSA(status, "hsa_amd_vmem_set_access", void *, size_t, void *, size_t)(range, 8192, &access, 1);
     status share = HSA(status, "hsa_amd_vmem_export_shareable_handle", int *, uint64_t, uint64_t)(&descriptor, handle, 0);
+    uint64_t again = 0;
+    status retain = HSA(status, "hsa_amd_vmem_retain_alloc_handle", uint64_t *, void *)(&again, range);
+    status drop = HSA(status, "hsa_amd_vmem_handle_release", uint64_t)(again);
     status unmap = HSA(status, "hsa_amd_vmem_unmap", void *, size_t)(range, 8192);
     status bad = HSA(status, "hsa_amd_vmem_map", void *, size_t, size_t, uint64_t, uint64_t)(range, 8192, 0, 1, 0);
-    printf("memory %#x %#x %#x %#x %#x %#x %#x %#x %d\n", allocate, allow, release, map, open, share, unmap, bad, descriptor);
+    printf("memory %#x %#x %#x %#x %#x %#x %#x %#x %#x %#x %d\n", allocate, allow, release, map, open, share, retain, drop,
+           unmap, bad, descriptor);
 }
 
 static void run(const char *command) {
