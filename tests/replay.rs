@@ -42,6 +42,8 @@ on_both_releases! {
     graph
     copies
     print
+    unoptimised_saxpy
+    unoptimised_variables
     attached_by_hand
     one_pass_gives_no_verdict
     without_check_memory_is_not_compared
@@ -298,6 +300,27 @@ fn print(release: Release) {
     let dispatch = run.report().of_kernel("speak", 1)[0];
     assert_eq!((dispatch.outcome, dispatch.reason), (Outcome::Declined, Some(Reason::Hostcall)), "{run}");
     assert!(dispatch.passes.len() <= 1, "{run}");
+}
+
+/// Without optimisation the metadata does not tell which kernels talk to the host; those that do not are replayed all the same.
+fn unoptimised_saxpy(release: Release) {
+    let run = five_passes(&Victim::unoptimised("saxpy", release));
+    all_replayed(run.report().of_kernel("saxpy", 4));
+}
+
+fn unoptimised_variables(release: Release) {
+    let run = five_passes(&Victim::unoptimised("module_variables", release));
+    all_replayed(run.report().of_kernel("count", 3));
+}
+
+/// It is found out by its first pass, which is then its only one. On the newest release only: unoptimised code of LLVM 17
+/// reloads registers before it turns the lanes on again that need them, and faults in the device library's printf.
+#[test]
+fn unoptimised_print_on_newest() {
+    let run = five_passes(&Victim::unoptimised("print", Release::Newest));
+    let dispatch = run.report().of_kernel("speak", 1)[0];
+    assert_eq!((dispatch.outcome, dispatch.reason), (Outcome::Declined, Some(Reason::Hostcall)), "{run}");
+    assert_eq!(dispatch.passes.len(), 1, "{run}");
 }
 
 fn attached_by_hand(release: Release) {

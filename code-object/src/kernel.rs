@@ -180,6 +180,15 @@ impl Kernel {
             .find(|argument| matches!(&argument.value_kind, ValueKind::Hidden(hidden) if hidden == kind))
     }
 
+    /// Whether the hidden arguments listed are those that the kernel uses. Unoptimised builds list every one there is, and
+    /// a language runtime may leave anything in the slots of those that a launch has no value for.
+    pub fn lists_exact_hidden_arguments(&self) -> bool {
+        // No kernel both joins a grid over several agents and enqueues kernels.
+        let of_every_kind =
+            [HiddenKind::MultigridSyncArg, HiddenKind::DefaultQueue, HiddenKind::CompletionAction];
+        !of_every_kind.iter().all(|kind| self.hidden_argument(kind).is_some())
+    }
+
     /// Whether the kernel asks the host for services.
     pub fn host_calls(&self) -> HostCalls {
         let lists = |kind| self.hidden_argument(&kind).is_some();
@@ -187,14 +196,10 @@ impl Kernel {
             HostCalls::Yes
         } else if !lists(HiddenKind::HostcallBuffer) && !lists(HiddenKind::PrintfBuffer) {
             HostCalls::No
-        } else if lists(HiddenKind::MultigridSyncArg)
-            && lists(HiddenKind::DefaultQueue)
-            && lists(HiddenKind::CompletionAction)
-        {
-            // No kernel both prints, joins a grid over several agents and enqueues kernels.
-            HostCalls::Unknown
-        } else {
+        } else if self.lists_exact_hidden_arguments() {
             HostCalls::Yes
+        } else {
+            HostCalls::Unknown
         }
     }
 }

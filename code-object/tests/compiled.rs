@@ -140,13 +140,16 @@ fn optimised_metadata_tells_which_kernel_calls_the_host() {
     let object = parse(HOSTCALL_V5);
     assert_eq!(kernel(&object, "_Z5speaki").host_calls(), HostCalls::Yes);
     assert_eq!(kernel(&object, "_Z5quietPi").host_calls(), HostCalls::No);
+    assert!(object.kernels().iter().all(Kernel::lists_exact_hidden_arguments));
 }
 
 #[test]
 fn unoptimised_metadata_leaves_host_calls_open() {
     for bytes in [UNOPTIMISED_V4, UNOPTIMISED_V5] {
         let object = parse(bytes);
-        assert_eq!(kernel(&object, "_Z5quietPi").host_calls(), HostCalls::Unknown);
+        let quiet = kernel(&object, "_Z5quietPi");
+        assert_eq!(quiet.host_calls(), HostCalls::Unknown);
+        assert!(!quiet.lists_exact_hidden_arguments());
     }
 }
 

@@ -22,10 +22,19 @@ pub struct Victim {
 impl Victim {
     /// A HIP program, `tests/hip/NAME.hip`.
     pub fn hip(name: &str, release: Release) -> Self {
+        Self::compiled(name, release, "-O2")
+    }
+
+    /// The same, compiled without optimisation: variables live in scratch, and the metadata lists every hidden argument.
+    pub fn unoptimised(name: &str, release: Release) -> Self {
+        Self::compiled(name, release, "-O0")
+    }
+
+    fn compiled(name: &str, release: Release, level: &str) -> Self {
         let source = format!("{name}.hip");
         let executable =
-            compile(release, &source, name, &["--offload-arch=gfx942", "-O2", "-Wall", "-Werror"]);
-        Self { release, name: name.to_owned(), executable, arguments: Vec::new() }
+            compile(release, &source, name, &["--offload-arch=gfx942", level, "-Wall", "-Werror"]);
+        Self { release, name: format!("{name} {level}"), executable, arguments: Vec::new() }
     }
 
     /// A program that uses HSA without HIP, `tests/hip/NAME.cpp`; it is given the code object of `kernels/KERNELS.hip`.

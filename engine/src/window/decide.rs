@@ -50,7 +50,9 @@ impl Window<'_> {
             return Err(Refusal::new(Reason::Hostcall));
         }
         let kernarg = self.read_kernarg(metadata.kernarg_segment_size)?;
-        let hidden_multigrid = metadata.hidden_argument(&HiddenKind::MultigridSyncArg);
+        // HIP 5.7 leaves whatever lies in the slot of a kernel that is not launched cooperatively.
+        let exact = metadata.lists_exact_hidden_arguments();
+        let hidden_multigrid = metadata.hidden_argument(&HiddenKind::MultigridSyncArg).filter(|_| exact);
         let multigrid = hidden_multigrid.and_then(|argument| word(&kernarg, argument.offset));
         if multigrid.is_some_and(|address| address != 0) && !self.allow(Allow::Cooperative) {
             return Err(Refusal::new(Reason::Cooperative));
