@@ -11,6 +11,7 @@
 
 #![allow(clippy::missing_safety_doc, reason = "each is as safe as the real function of its name, see above")]
 
+mod copy;
 mod doorbell;
 mod executable;
 mod life;
@@ -20,6 +21,7 @@ mod queue_index;
 mod sharing;
 mod virtual_memory;
 
+pub use copy::*;
 pub use doorbell::*;
 pub use executable::*;
 pub use life::*;

@@ -260,10 +260,15 @@ impl Engine {
         fence::submit_or_defer(&self.process, fenced, submit)
     }
 
-    /// A synchronous copy or fill, which lasts until the result is dropped. While a window is open on one of the agents a
-    /// thread that `may_wait` waits for its end, at most for the time of a window; the runtime's event thread may not.
-    pub fn sync_copy(&self, agents: &[Agent], may_wait: bool) -> SyncCopy {
-        let agents = if self.is_stopped() { Vec::new() } else { self.fenced(agents) };
+    /// A synchronous copy or fill, which lasts until the result is dropped. While a window is open on one of the agents
+    /// (`None`: on any) a thread that `may_wait` waits for its end, at most for the time of a window; the runtime's event
+    /// thread may not.
+    pub fn sync_copy(&self, agents: Option<&[Agent]>, may_wait: bool) -> SyncCopy {
+        let agents = match agents {
+            _ if self.is_stopped() => Vec::new(),
+            Some(agents) => self.fenced(agents),
+            None => self.agents.clone(),
+        };
         let deadline = may_wait.then(|| Instant::now() + self.process.settings.timeout);
         fence::begin_sync(agents, deadline)
     }

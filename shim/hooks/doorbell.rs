@@ -5,10 +5,16 @@
 //! by a few loads.
 
 use hsa_replay_engine::handles::Signal;
-use hsa_sys::{hsa_signal_t, hsa_signal_value_t};
+use hsa_sys::{hsa_signal_t, hsa_signal_value_t, hsa_status_t};
 
 use crate::forward::real;
 use crate::life;
+
+pub unsafe extern "C" fn hsa_signal_destroy(signal: hsa_signal_t) -> hsa_status_t {
+    life::with(|engine| engine.signal_destroying(Signal(signal.handle)));
+    // SAFETY: the caller's obligations are passed on.
+    unsafe { real!(hsa_signal_destroy)(signal) }
+}
 
 macro_rules! store {
     ($($name:ident)*) => {$(

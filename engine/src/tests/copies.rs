@@ -153,7 +153,7 @@ fn a_synchronous_copy_waits_for_the_end_of_a_window() {
     rig.fake.wait_for_held(rig.kernel(COUNT));
     std::thread::scope(|scope| {
         let copying = scope.spawn(|| {
-            let copy = rig.engine.sync_copy(&[GPU, HOST], true);
+            let copy = rig.engine.sync_copy(Some(&[GPU, HOST]), true);
             let seen = signal_value(counted);
             drop(copy);
             seen
@@ -171,7 +171,7 @@ fn a_window_waits_for_a_synchronous_copy() {
     let rig = rig(&[("TIMEOUT", "1")]);
     let out = rig.allocate(64);
     let queue = rig.queue(16);
-    let copy = rig.engine.sync_copy(&[GPU], true);
+    let copy = rig.engine.sync_copy(None, true);
     queue.run(COUNT, &[out]);
     drop(copy);
     queue.run(COUNT, &[out]);
@@ -188,7 +188,7 @@ fn a_thread_that_may_not_wait_ends_the_window_instead() {
     rig.fake.hold_kernel(rig.kernel(COUNT));
     let counted = queue.dispatch(COUNT, &[out]);
     rig.fake.wait_for_held(rig.kernel(COUNT));
-    drop(rig.engine.sync_copy(&[GPU], false));
+    drop(rig.engine.sync_copy(Some(&[GPU]), false));
     rig.fake.release();
     queue.wait(counted);
     assert_eq!(rig.u32(out), 1);
