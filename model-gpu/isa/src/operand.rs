@@ -32,7 +32,6 @@ pub(crate) enum Ty {
     /// Sixteen registers.
     B512,
     /// Thirty-two registers.
-    #[allow(dead_code, reason = "the widest matrix results have no rows yet")]
     B1024,
     /// A mask with one bit for each lane, in a scalar pair.
     Mask,

@@ -1,3 +1,13 @@
 //! Tests of the decoder and of execution.
 
+mod control;
 pub(crate) mod coverage;
+mod decoder;
+mod float;
+mod lanes;
+mod matrix;
+mod memory;
+mod reference;
+mod robustness;
+mod scalar;
+pub(crate) mod support;

@@ -64,8 +64,11 @@ pub(super) fn ds(address: u64, words: &[u32]) -> Result<Inst, Illegal> {
     let (low, high) = (words[0], second(words)?);
     let row = row(Encoding::Ds, low >> 17 & 0xff, 2)?;
     let mut inst = blank(address, row, Encoding::Ds, 2);
-    if low >> 16 & 1 == 1 {
-        return Err(Illegal::new(2, format!("{}: there is no global data share", row.mnemonic)));
+    if (low >> 16 & 1 == 1) != row.mnemonic.starts_with("ds_gws") {
+        return Err(Illegal::new(
+            2,
+            format!("{}: the GDS bit is set where it must not be, or the reverse", row.mnemonic),
+        ));
     }
     let acc = low >> 25 & 1 == 1;
     inst.imm = u64::from(low & 0xffff);

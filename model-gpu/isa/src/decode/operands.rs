@@ -54,7 +54,8 @@ fn inline_constant(code: u32, ty: Ty) -> Option<u64> {
     };
     if let Some(value) = integer {
         return Some(match ty {
-            Ty::B64 | Ty::F64 | Ty::Mask => value as u64,
+            // Eight registers are a matrix of doubles.
+            Ty::B64 | Ty::F64 | Ty::Mask | Ty::B256 => value as u64,
             Ty::PackedF32 => u64::from(value as u32),
             Ty::B16 | Ty::F16 => u64::from(value as u16),
             _ => u64::from(value as u32),
@@ -75,7 +76,7 @@ fn inline_constant(code: u32, ty: Ty) -> Option<u64> {
     };
     Some(match ty {
         Ty::B16 | Ty::F16 | Ty::PackedB16 | Ty::PackedF16 => u64::from(half),
-        Ty::B64 | Ty::F64 | Ty::Mask => double,
+        Ty::B64 | Ty::F64 | Ty::Mask | Ty::B256 => double,
         _ => u64::from(single),
     })
 }

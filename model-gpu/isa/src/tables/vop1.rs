@@ -3,6 +3,7 @@
 use super::row;
 use crate::exec::vector::bits;
 use crate::exec::vector::convert;
+use crate::exec::vector::dot;
 use crate::exec::vector::float16;
 use crate::exec::vector::float32;
 use crate::exec::vector::float64;
@@ -90,4 +91,8 @@ pub(super) static ROWS: &[Row] = &[
     row(0x4f, "v_sat_pk_u8_i16", integer::v_sat_pk_u8_i16),
     row(0x51, "v_swap_b32", lane::v_swap_b32),
     row(0x52, "v_accvgpr_mov_b32", lane::v_accvgpr_move),
+    row(0x54, "v_cvt_f32_fp8", dot::v_cvt_f32_fp8),
+    row(0x55, "v_cvt_f32_bf8", dot::v_cvt_f32_bf8),
+    row(0x56, "v_cvt_pk_f32_fp8", dot::v_cvt_pk_f32_fp8),
+    row(0x57, "v_cvt_pk_f32_bf8", dot::v_cvt_pk_f32_bf8),
 ];

@@ -3,6 +3,7 @@
 use super::row;
 use crate::exec::vector::bits;
 use crate::exec::vector::carry;
+use crate::exec::vector::dot;
 use crate::exec::vector::float16;
 use crate::exec::vector::float32;
 use crate::exec::vector::float64;
@@ -64,6 +65,10 @@ pub(super) static ROWS: &[Row] = &[
     row(0x34, "v_add_u32", integer::v_add_u32),
     row(0x35, "v_sub_u32", integer::v_sub_u32),
     row(0x36, "v_subrev_u32", integer::v_subrev_u32),
+    row(0x37, "v_dot2c_f32_f16", dot::v_dot2c_f32_f16),
+    row(0x38, "v_dot2c_i32_i16", dot::v_dot2c_i32_i16),
+    row(0x39, "v_dot4c_i32_i8", dot::v_dot4c_i32_i8),
+    row(0x3a, "v_dot8c_i32_i4", dot::v_dot8c_i32_i4),
     row(0x3b, "v_fmac_f32", float32::v_fmac_f32),
     row(0x3c, "v_pk_fmac_f16", packed::v_pk_fmac_f16),
     row(0x3d, "v_xnor_b32", bits::v_xnor_b32),

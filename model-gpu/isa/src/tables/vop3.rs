@@ -5,6 +5,7 @@ use crate::exec::vector::bits;
 use crate::exec::vector::carry;
 use crate::exec::vector::convert;
 use crate::exec::vector::division;
+use crate::exec::vector::dot;
 use crate::exec::vector::float16;
 use crate::exec::vector::float32;
 use crate::exec::vector::float64;
@@ -59,6 +60,7 @@ pub(super) static ROWS: &[Row] = &[
     row(0x1ed, "v_perm_b32", bits::v_perm_b32),
     row(0x1ee, "v_fma_legacy_f16", float16::v_fma_legacy_f16),
     row(0x1ef, "v_div_fixup_legacy_f16", division::v_div_fixup_legacy_f16),
+    row(0x1f0, "v_cvt_pkaccum_u8_f32", dot::v_cvt_pkaccum_u8_f32),
     row(0x1f1, "v_mad_u32_u16", integer::v_mad_u32_u16),
     row(0x1f2, "v_mad_i32_i16", integer::v_mad_i32_i16),
     row(0x1f3, "v_xad_u32", bits::v_xad_u32),
@@ -115,4 +117,8 @@ pub(super) static ROWS: &[Row] = &[
     row(0x29f, "v_sub_i16", integer16::v_sub_i16),
     row(0x2a0, "v_pack_b32_f16", bits::v_pack_b32_f16),
     row(0x2a1, "v_mul_legacy_f32", float32::v_mul_legacy_f32),
+    row(0x2a2, "v_cvt_pk_fp8_f32", dot::v_cvt_pk_fp8_f32),
+    row(0x2a3, "v_cvt_pk_bf8_f32", dot::v_cvt_pk_bf8_f32),
+    row(0x2a4, "v_cvt_sr_fp8_f32", dot::v_cvt_sr_fp8_f32),
+    row(0x2a5, "v_cvt_sr_bf8_f32", dot::v_cvt_sr_bf8_f32),
 ];

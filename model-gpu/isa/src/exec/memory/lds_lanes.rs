@@ -75,4 +75,8 @@ ds_ops! {
     };
     ds_append [None None None] -> B32 |cx, inst| count(cx, inst, u32::wrapping_add);
     ds_consume [None None None] -> B32 |cx, inst| count(cx, inst, u32::wrapping_sub);
+
+    // Barriers and semaphores across work-groups.
+    ds_gws [None None None] -> None |cx, inst| cx.illegal(inst, "global wave sync is not modelled");
+    ds_gws_value [B32 None None] -> None |cx, inst| cx.illegal(inst, "global wave sync is not modelled");
 }

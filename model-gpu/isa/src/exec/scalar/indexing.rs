@@ -13,7 +13,7 @@ pub(crate) const INDEX_MODE: u32 = 1 << 27;
 /// A scalar register number moved by M0, if it stays a general register.
 fn relative(cx: &Context<'_>, register: u16, width: u16) -> Option<u16> {
     let number = u32::from(register).checked_add(cx.wave.m0())?;
-    (number + u32::from(width) <= 102).then_some(number as u16)
+    (number <= 102 - u32::from(width)).then_some(number as u16)
 }
 
 fn relative_source(cx: &Context<'_>, inst: &Inst, width: u16) -> Option<Src> {
