@@ -8,6 +8,7 @@ pub mod clock;
 pub mod counters;
 mod dispatch;
 pub mod events;
+pub mod faults;
 mod machine;
 pub mod memory;
 mod queues;

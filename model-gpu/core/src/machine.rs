@@ -8,7 +8,8 @@ use parking_lot::{Mutex, RwLock};
 use crate::counters::Counters;
 use crate::dispatch::Pool;
 use crate::events::{Events, MemoryException};
-use crate::memory::{Fault, Memory};
+use crate::faults::{Action, FaultPlan, Kind};
+use crate::memory::{Buffer, Fault, Memory, Request};
 use crate::queues::{Doorbells, Queue, Spec, Worker};
 use crate::signal::EMPTY_MAILBOX;
 use crate::{Refusal, say};
@@ -29,6 +30,8 @@ pub struct Config {
     pub compute_units: u32,
     /// Threads that execute work-groups beside the queues' own.
     pub helpers: usize,
+    /// What shall misbehave.
+    pub faults: Arc<FaultPlan>,
 }
 
 /// A machine with its agents. Queues run on threads of their own from their creation on.
@@ -86,6 +89,9 @@ impl Machine {
     /// # Errors
     /// A malformed ring, or no doorbell left.
     pub fn create_queue(self: &Arc<Self>, spec: Spec) -> Result<(u32, u64), Refusal> {
+        if self.misbehaves(Kind::Queue, 0) == Some(Action::Fail) {
+            return Err(Refusal::NoSlot);
+        }
         let queue = Arc::new(Queue::new(self, spec, &self.doorbells)?);
         let answer = (queue.id, self.memory.doorbell_offset(queue.spec.agent) + u64::from(queue.slot) * 8);
         self.queues.write().push(queue.clone());
@@ -127,6 +133,37 @@ impl Machine {
         self.queues.write().retain(|q| q.id != id);
         self.doorbells.release(queue.spec.agent, queue.slot);
         Ok(())
+    }
+
+    /// How the fault plan wants the next operation of a kind to misbehave; has waited already if it is to be slow.
+    pub(crate) fn misbehaves(&self, kind: Kind, bytes: u64) -> Option<Action> {
+        let action = self.config.faults.next(kind, bytes)?;
+        if let Action::Slow(time) = action {
+            std::thread::sleep(time);
+        }
+        Some(action)
+    }
+
+    /// Allocates memory, unless the fault plan is against it.
+    ///
+    /// # Errors
+    /// As [`Memory::allocate`].
+    pub fn allocate(&self, request: &Request) -> Result<Arc<Buffer>, Refusal> {
+        match self.misbehaves(Kind::Allocate, request.bytes) {
+            Some(Action::Fail) => Err(Refusal::NoMemory),
+            _ => self.memory.allocate(request),
+        }
+    }
+
+    /// Maps memory, unless the fault plan is against it.
+    ///
+    /// # Errors
+    /// As [`Memory::map`].
+    pub fn map(&self, id: u64, agents: u64) -> Result<(), Refusal> {
+        match self.misbehaves(Kind::Map, 0) {
+            Some(Action::Fail) => Err(Refusal::NoMemory),
+            _ => self.memory.map(id, agents),
+        }
     }
 
     /// Lets queues that wait for a signal look again.

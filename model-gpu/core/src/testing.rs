@@ -3,6 +3,7 @@
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
+use crate::faults::FaultPlan;
 use crate::memory::{Kind, Request, Rights, View};
 use crate::queues::Doorbells;
 use crate::{Config, Machine, Queue, QueueKind, QueueSpec, Signal};
@@ -20,8 +21,20 @@ pub(crate) struct Bench {
 
 impl Bench {
     pub(crate) fn new() -> Self {
-        let config =
-            Config { agents: 1, vram_bytes: 64 << 20, gpu_ids: vec![2], compute_units: 4, helpers: 1 };
+        Self::with_faults("")
+    }
+
+    /// A machine with this fault plan.
+    pub(crate) fn with_faults(plan: &str) -> Self {
+        let faults = Arc::new(FaultPlan::parse(plan).expect("a sound plan"));
+        let config = Config {
+            agents: 1,
+            vram_bytes: 64 << 20,
+            gpu_ids: vec![2],
+            compute_units: 4,
+            helpers: 1,
+            faults,
+        };
         let machine = Machine::new(config).expect("a machine");
         let rights = Rights { writable: true, executable: true, public: false };
         let request = Request { agent: 0, kind: Kind::Vram, address: BASE, bytes: BYTES, user: 0, rights };

@@ -75,6 +75,7 @@ impl Session {
             gpu_ids: (FIRST_GPU_ID..).take(settings.agents).collect(),
             compute_units: COMPUTE_UNITS,
             helpers: settings.helpers,
+            faults: settings.faults.clone(),
         };
         let machine = Machine::new(config).inspect_err(|error| say!("cannot make the device: {error}"))?;
         let identity = machine.memory.backing().identity()?;

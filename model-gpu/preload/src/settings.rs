@@ -1,12 +1,13 @@
 //! The environment variables: `MODEL_GPU_*`, read once.
 
 use std::ffi::OsString;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
+use model_gpu_core::faults::{FaultPlan, parse_size};
 use model_gpu_core::{AGENT_LIMIT, say};
 
 /// What the variables say.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Settings {
     /// `MODEL_GPU_AGENTS`: number of GPUs.
     pub(crate) agents: usize,
@@ -18,6 +19,8 @@ pub(crate) struct Settings {
     pub(crate) counters: bool,
     /// `MODEL_GPU_LOG`: trace what the device is asked and does.
     pub(crate) log: bool,
+    /// `MODEL_GPU_FAULTS`: what shall misbehave.
+    pub(crate) faults: Arc<FaultPlan>,
     /// `MODEL_GPU_HELPERS`: threads that execute work-groups beside the queues' own.
     pub(crate) helpers: usize,
 }
@@ -31,6 +34,7 @@ impl Default for Settings {
             strict_vram: true,
             counters: false,
             log: false,
+            faults: Arc::default(),
             helpers: cores.saturating_sub(1).min(63),
         }
     }
@@ -62,9 +66,15 @@ impl Settings {
             }
         }
         if let Some(value) = text("MODEL_GPU_VRAM") {
-            match size(&value) {
+            match parse_size(&value).map(|bytes| bytes & !0xfff) {
                 Some(bytes) if bytes >= 256 << 20 => settings.vram_bytes = bytes,
                 _ => say!("MODEL_GPU_VRAM={value}: expected at least 256M, such as 16G; using 4G"),
+            }
+        }
+        if let Some(value) = text("MODEL_GPU_FAULTS") {
+            match FaultPlan::parse(&value) {
+                Ok(plan) => settings.faults = Arc::new(plan),
+                Err(error) => say!("MODEL_GPU_FAULTS: {error}; nothing will misbehave"),
             }
         }
         if let Some(value) = text("MODEL_GPU_HELPERS") {
@@ -75,19 +85,6 @@ impl Settings {
         }
         settings
     }
-}
-
-/// A size in bytes with an optional K, M, G or T, rounded down to pages.
-fn size(text: &str) -> Option<u64> {
-    let (digits, shift) = match text.as_bytes().last()? {
-        b'K' | b'k' => (&text[..text.len() - 1], 10),
-        b'M' | b'm' => (&text[..text.len() - 1], 20),
-        b'G' | b'g' => (&text[..text.len() - 1], 30),
-        b'T' | b't' => (&text[..text.len() - 1], 40),
-        _ => (text, 0),
-    };
-    let number: u64 = digits.parse().ok()?;
-    number.checked_mul(1 << shift).map(|bytes| bytes & !0xfff)
 }
 
 /// The process's settings.
@@ -108,10 +105,14 @@ mod tests {
         Settings::read(|name| pairs.iter().find(|(n, _)| *n == name).map(|(_, v)| OsString::from(v)))
     }
 
+    fn numbers(settings: &Settings) -> (usize, u64, usize) {
+        (settings.agents, settings.vram_bytes, settings.helpers)
+    }
+
     #[test]
     fn nothing_set_means_the_defaults() {
-        assert_eq!(read(&[]), Settings::default());
-        assert_eq!(read(&[("MODEL_GPU_AGENTS", "")]), Settings::default());
+        assert_eq!(numbers(&read(&[])), numbers(&Settings::default()));
+        assert_eq!(numbers(&read(&[("MODEL_GPU_AGENTS", "")])), numbers(&Settings::default()));
     }
 
     #[test]
@@ -123,22 +124,18 @@ mod tests {
             ("MODEL_GPU_COUNTERS", "1"),
             ("MODEL_GPU_LOG", "on"),
             ("MODEL_GPU_HELPERS", "0"),
+            ("MODEL_GPU_FAULTS", "copy#1=fail"),
         ]);
-        let expected = Settings {
-            agents: 2,
-            vram_bytes: 16 << 30,
-            strict_vram: false,
-            counters: true,
-            log: true,
-            helpers: 0,
-        };
-        assert_eq!(settings, expected);
+        assert_eq!(numbers(&settings), (2, 16 << 30, 0));
+        assert_eq!((settings.strict_vram, settings.counters, settings.log), (false, true, true));
+        assert!(format!("{:?}", settings.faults).contains("Copy"));
     }
 
     #[test]
     fn nonsense_leaves_the_defaults() {
         let settings =
             read(&[("MODEL_GPU_AGENTS", "0"), ("MODEL_GPU_VRAM", "12Q"), ("MODEL_GPU_LOG", "maybe")]);
-        assert_eq!(settings, Settings::default());
+        assert_eq!(numbers(&settings), numbers(&Settings::default()));
+        assert!(!settings.log);
     }
 }

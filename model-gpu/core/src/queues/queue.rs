@@ -69,6 +69,7 @@ pub struct Queue {
     active: AtomicBool,
     stopped: AtomicBool,
     failed: AtomicBool,
+    stalled: AtomicBool,
     rung: Mutex<Rung>,
     start: Mutex<()>,
     nudges: Mutex<u64>,
@@ -95,6 +96,7 @@ impl Queue {
             active: AtomicBool::new(spec.percentage > 0),
             stopped: AtomicBool::new(false),
             failed: AtomicBool::new(false),
+            stalled: AtomicBool::new(false),
             rung: Mutex::new(Rung { limit: 0, reserved: 0, at: 0 }),
             start: Mutex::new(()),
             nudges: Mutex::new(0),
@@ -168,7 +170,9 @@ impl Queue {
     /// Whether packets may start at all.
     #[must_use]
     pub fn may_start(&self) -> bool {
-        self.active.load(Ordering::Acquire) && !self.failed.load(Ordering::Acquire)
+        self.active.load(Ordering::Acquire)
+            && !self.failed.load(Ordering::Acquire)
+            && !self.stalled.load(Ordering::Acquire)
     }
 
     /// Whether running work shall end early: the queue goes away, is suspended or has failed.
@@ -193,6 +197,11 @@ impl Queue {
     pub fn fail(&self) {
         self.failed.store(true, Ordering::Release);
         self.nudge();
+    }
+
+    /// Hangs the queue: it executes nothing any more and tells nobody.
+    pub(super) fn stall(&self) {
+        self.stalled.store(true, Ordering::Release);
     }
 
     /// Wakes the worker if it sleeps.

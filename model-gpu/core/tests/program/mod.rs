@@ -25,8 +25,14 @@ pub struct Program {
 
 impl Program {
     pub fn start() -> Self {
-        let config =
-            Config { agents: 1, vram_bytes: 64 << 20, gpu_ids: vec![9], compute_units: 4, helpers: 1 };
+        let config = Config {
+            agents: 1,
+            vram_bytes: 64 << 20,
+            gpu_ids: vec![9],
+            compute_units: 4,
+            helpers: 1,
+            faults: Arc::default(),
+        };
         let machine = Machine::new(config).expect("a machine");
         let rights = Rights { writable: true, executable: true, public: false };
         let request = Request { agent: 0, kind: Kind::Gtt, address: BASE, bytes: 1 << 20, user: 0, rights };

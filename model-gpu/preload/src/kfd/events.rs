@@ -93,7 +93,8 @@ pub(super) fn wait_events(session: &Session, args: &mut WaitEvents) -> Answer {
             let [not_present, read_only, no_execute, imprecise] = memory.failure();
             event.data = [not_present, read_only, no_execute, imprecise, low, high, memory.gpu_id, 0];
         } else if let Some(gpu_id) = found.hang {
-            event.data = [WHOLE_GPU_RESET, GPU_HANG, 0, gpu_id, 0, 0, 0, 0];
+            // A whole reset loses the memory; runtimes act only if they are told so.
+            event.data = [WHOLE_GPU_RESET, GPU_HANG, 1, gpu_id, 0, 0, 0, 0];
         } else if let Some(age) = found.age {
             let [a0, a1, a2, a3, a4, a5, a6, a7] = age.to_le_bytes();
             event.data[0] = u32::from_le_bytes([a0, a1, a2, a3]);

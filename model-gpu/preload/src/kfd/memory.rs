@@ -38,7 +38,7 @@ pub(super) fn alloc_memory_of_gpu(session: &Session, args: &mut AllocMemory) -> 
     }
     let (address, user) = (args.va_addr, args.mmap_offset);
     let buffer =
-        session.machine.memory.allocate(&Request { agent, kind, address, bytes: args.size, user, rights })?;
+        session.machine.allocate(&Request { agent, kind, address, bytes: args.size, user, rights })?;
     trace!("allocates {:#x} bytes of {kind:?} for {address:#x}, flags {:#x}", args.size, args.flags);
     args.handle = buffer.id;
     if let Some(offset) = buffer.offset {
@@ -64,7 +64,7 @@ fn agents(session: &Session, args: &MapMemory) -> Result<u64, Errno> {
 
 pub(super) fn map_memory_to_gpu(session: &Session, args: &mut MapMemory) -> Answer {
     let agents = agents(session, args)?;
-    session.machine.memory.map(args.handle, agents)?;
+    session.machine.map(args.handle, agents)?;
     args.n_success = args.n_devices;
     Ok(())
 }

@@ -21,6 +21,7 @@ use scratch::{Grant, ScratchKeeper};
 use super::worker::Processor as Process;
 use super::{Queue, QueueError, Step};
 use crate::dispatch::{self, Failure, Launch};
+use crate::faults::{Action, Kind};
 use crate::memory::{Fault, View};
 use crate::signal::Signal;
 use crate::{Machine, clock, say, trace};
@@ -161,6 +162,19 @@ impl<'m> Processor<'m> {
             dispatch_id: self.next,
             scratch,
         };
+        match self.machine.misbehaves(Kind::Dispatch, 0) {
+            Some(Action::Fail) => {
+                return Err(Trouble::Error(
+                    QueueError::WaveAbort,
+                    "the fault plan fails this dispatch".to_owned(),
+                ));
+            }
+            Some(Action::Stall) => {
+                self.queue.stall();
+                return Err(Trouble::Wait);
+            }
+            _ => {}
+        }
         dispatch::execute(self.machine, self.queue, &launch).map_err(|failure| match failure {
             Failure::Stopped => Trouble::Stopped,
             Failure::Fault(fault, place) => Trouble::Fault(fault, place),

@@ -13,6 +13,7 @@ use packet::{Opcode, Packet};
 
 use super::worker::Processor as Process;
 use super::{Queue, Step};
+use crate::faults::{Action, Kind};
 use crate::memory::{Access, Fault, View};
 use crate::{Machine, clock, say, trace};
 
@@ -74,6 +75,7 @@ impl<'m> Processor<'m> {
             Opcode::CopyLinear => {
                 let bytes = u64::from(packet.word(1) & 0x3fff_ffff) + 1;
                 let (from, to) = (packet.address(3), packet.address(5));
+                self.misbehave(bytes)?;
                 copy::chunks(to, from, bytes, |to, from, bytes| {
                     if self.queue.shall_stop() {
                         return Err(Trouble::Stopped);
@@ -83,6 +85,7 @@ impl<'m> Processor<'m> {
                 self.machine.counters.sdma_copied.add(bytes);
             }
             Opcode::CopyRect => {
+                self.misbehave(0)?;
                 let bytes = copy::rect(&view(), &copy::Rect::decode(packet))?;
                 self.machine.counters.sdma_copied.add(bytes);
             }
@@ -110,6 +113,20 @@ impl<'m> Processor<'m> {
             Opcode::Timestamp => view().store(packet.address(1), clock::ticks())?,
         }
         Ok(())
+    }
+}
+
+impl Processor<'_> {
+    /// Lets a copy misbehave as the fault plan wants.
+    fn misbehave(&self, bytes: u64) -> Result<(), Trouble> {
+        match self.machine.misbehaves(Kind::Copy, bytes) {
+            Some(Action::Fail) => Err(Trouble::Unknown("the fault plan fails this copy".to_owned())),
+            Some(Action::Stall) => {
+                self.queue.stall();
+                Err(Trouble::Wait)
+            }
+            _ => Ok(()),
+        }
     }
 }
 

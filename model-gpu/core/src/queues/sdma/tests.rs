@@ -183,3 +183,20 @@ fn a_copy_to_unmapped_memory_is_a_memory_fault() {
     let (found, _) = rig.bench.machine.events.wait(&want, false, Some(Duration::ZERO)).expect("exists");
     assert_eq!(found[0].memory.map(|m| (m.gpu_id, m.fault.address)), Some((2, 0x1000)));
 }
+
+#[test]
+fn the_fault_plan_fails_or_stalls_a_copy() {
+    for (plan, hang) in [("copy#2=fail", true), ("copy#2=stall", false)] {
+        let rig = Rig { bench: Bench::with_faults(plan), ..Rig::new() };
+        let rig = Rig { test: rig.bench.queue(QueueKind::Sdma, RING), ..rig };
+        let event = rig.bench.machine.events.create(Kind::HardwareException, false).expect("slot");
+        let (from, to) = (rig.bench.take(64), rig.bench.take(64));
+        let copy = [1, 32, 0, low(from), high(from), low(to), high(to)];
+        assert_eq!(rig.run(&copy), Step::Done, "{plan}");
+        assert_ne!(rig.run(&copy), Step::Done, "{plan}");
+        assert_eq!(rig.processor().step(), Step::Halted, "{plan}");
+        let want = [Want { id: event, age: 0 }];
+        let (found, _) = rig.bench.machine.events.wait(&want, false, Some(Duration::ZERO)).expect("exists");
+        assert_eq!(found[0].hang.is_some(), hang, "{plan}");
+    }
+}
