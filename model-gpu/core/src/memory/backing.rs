@@ -2,7 +2,7 @@
 //!
 //! The program maps parts of the file at addresses of its choice; the device reads and writes through its own
 //! mapping, which it never takes down. So the device can always reach its memory, whatever the program unmaps, and
-//! only pages that somebody touched cost memory. Freed pages go back at once (`fallocate` with a hole).
+//! only pages that somebody touched cost memory. Freed pages go back at once.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -139,11 +139,11 @@ impl Backing {
     /// Gives back what `carve` returned; its pages go back to the system and read as zero from then on.
     pub fn release(&self, offset: u64, bytes: u64) {
         let bytes = bytes.next_multiple_of(PAGE);
-        if let (Ok(at), Ok(len)) = (i64::try_from(offset), i64::try_from(bytes)) {
-            // SAFETY: plain system call on our own file. If it fails the pages merely stay.
-            unsafe {
-                libc::fallocate(self.fd(), libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE, at, len);
-            }
+        if let Ok(len) = usize::try_from(bytes) {
+            // By the mapping and not by the descriptor, whose number the program may have closed and used again.
+            // SAFETY: the range was carved out of the mapped file and nobody uses it any more. If the call fails the
+            // pages merely stay.
+            unsafe { libc::madvise(self.host(offset).cast(), len, libc::MADV_REMOVE) };
         }
         let mut free = self.free.lock();
         let (mut at, mut len) = (offset, bytes);

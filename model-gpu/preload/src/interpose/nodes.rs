@@ -40,6 +40,10 @@ pub(crate) fn open(node: Node, flags: c_int) -> RawFd {
         Err(error) => return fail(error.raw_os_error().unwrap_or(libc::ENODEV)),
     };
     let file = session.machine.memory.backing().fd();
+    if !session.owns(file) {
+        // The program closed every descriptor it found, and the device's with them.
+        return fail(libc::EBADF);
+    }
     let fd = match node {
         Node::Kfd => duplicate(file, flags & libc::O_CLOEXEC != 0),
         Node::Render(agent) => open_again(file, agent, flags),
