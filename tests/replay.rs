@@ -42,6 +42,9 @@ on_both_releases! {
     graph
     copies
     print
+    threads
+    callbacks
+    modules
     unoptimised_saxpy
     unoptimised_variables
     attached_by_hand
@@ -300,6 +303,43 @@ fn print(release: Release) {
     let dispatch = run.report().of_kernel("speak", 1)[0];
     assert_eq!((dispatch.outcome, dispatch.reason), (Outcome::Declined, Some(Reason::Hostcall)), "{run}");
     assert!(dispatch.passes.len() <= 1, "{run}");
+}
+
+fn threads(release: Release) {
+    let run = hip("threads", release);
+    let dispatches = run.report().of_kernel("work", 24);
+    // Every candidate has its record; each was replayed, or ran once for a reason that is said.
+    for dispatch in dispatches {
+        if dispatch.outcome == Outcome::Replayed {
+            ran(dispatch, PASSES);
+        } else {
+            assert_eq!(dispatch.outcome, Outcome::Declined, "{dispatch:#?}");
+            assert!(dispatch.reason.is_some(), "{dispatch:#?}");
+        }
+    }
+}
+
+fn callbacks(release: Release) {
+    let run = hip("callbacks", release);
+    all_replayed(run.report().of_kernel("add", 3));
+}
+
+/// A module that is loaded anew starts from its own variables, at addresses that were used before.
+fn modules(release: Release) {
+    let run = five_passes(&Victim::hip_with_kernels("modules", "increment", release));
+    let dispatches = run.report().of_kernel("tally", 6);
+    for (launch, dispatch) in (0..).zip(dispatches) {
+        replayed(dispatch, PASSES);
+        let words = |value: u32| vec![value; 150];
+        let tallied = launch % 2;
+        wrote(
+            dispatch,
+            &[
+                Expected::argument(0, &words(5 + launch), &words(6 + launch)),
+                Expected::variable("tallied", &[tallied], &[tallied + 1]),
+            ],
+        );
+    }
 }
 
 /// Without optimisation the metadata does not tell which kernels talk to the host; those that do not are replayed all the same.

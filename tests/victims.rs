@@ -26,6 +26,15 @@ fn runs_by_preload(victim: &Victim) {
     attached(victim.with_preload()).same_as(victim.plain().well());
 }
 
+fn a_code_of_its_own_reaches_the_caller(release: Release) {
+    let victim = Victim::hip("exit_code", release);
+    assert_eq!(victim.plain().code, Some(3), "{}", victim.plain());
+    attached(victim.with_library_path()).same_as(&victim.plain());
+    victim.replayed(&["--passes", "5"]).run().same_as(&victim.plain());
+}
+
+on_both_releases! { a_code_of_its_own_reaches_the_caller }
+
 macro_rules! victim {
     ($name:ident, $make:expr) => {
         mod $name {
@@ -71,7 +80,8 @@ macro_rules! hip_victims {
 
 hip_victims! {
     increment saxpy histogram pointer_table module_variables read_only clock witness sizes large matmul reduction
-    bitonic_sort by_value streams graph copies print
+    bitonic_sort by_value streams graph copies print threads callbacks
 }
 
+victim!(modules, |release| Victim::hip_with_kernels("modules", "increment", release));
 victim!(dispatch_time, |release| Victim::hsa("dispatch_time", "increment", release));

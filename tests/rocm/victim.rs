@@ -37,15 +37,23 @@ impl Victim {
         Self { release, name: format!("{name} {level}"), executable, arguments: Vec::new() }
     }
 
+    /// A HIP program that is given the code object of `kernels/KERNELS.hip`.
+    pub fn hip_with_kernels(name: &str, kernels: &str, release: Release) -> Self {
+        Self { arguments: vec![code_object(kernels, release)], ..Self::hip(name, release) }
+    }
+
     /// A program that uses HSA without HIP, `tests/hip/NAME.cpp`; it is given the code object of `kernels/KERNELS.hip`.
     pub fn hsa(name: &str, kernels: &str, release: Release) -> Self {
         let source = format!("{name}.cpp");
         let options = ["-x", "c++", "-O2", "-Wall", "-Werror", "-no-hip-rt", "-lhsa-runtime64"];
         let executable = compile(release, &source, name, &options);
-        let device = ["--offload-arch=gfx942", "-O2", "--cuda-device-only", "--no-gpu-bundle-output", "-c"];
-        let kernels = compile(release, &format!("kernels/{kernels}.hip"), &format!("{kernels}.co"), &device);
-        Self { release, name: name.to_owned(), executable, arguments: vec![kernels] }
+        Self { release, name: name.to_owned(), executable, arguments: vec![code_object(kernels, release)] }
     }
+}
+
+fn code_object(kernels: &str, release: Release) -> PathBuf {
+    let device = ["--offload-arch=gfx942", "-O2", "--cuda-device-only", "--no-gpu-bundle-output", "-c"];
+    compile(release, &format!("kernels/{kernels}.hip"), &format!("{kernels}.co"), &device)
 }
 
 /// Compiles a source of `tests/hip`, unless the same content was compiled before in the same release.
