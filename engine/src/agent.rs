@@ -24,6 +24,8 @@ pub(crate) struct AgentState {
     /// What windows keep from one to the next; the worker's alone.
     pub(crate) workspace: Mutex<Workspace>,
     queues: Mutex<Vec<Arc<SoftQueue>>>,
+    /// Held from the look for a hardware queue's software queue until a new one is listed.
+    pub(crate) wrapping: Mutex<()>,
     work: Mutex<Work>,
     wake: Condvar,
 }
@@ -60,6 +62,7 @@ impl AgentState {
             endless: InFlight::default(),
             workspace,
             queues: Mutex::default(),
+            wrapping: Mutex::default(),
             work: Mutex::default(),
             wake: Condvar::new(),
         }
@@ -168,7 +171,15 @@ impl AgentState {
     /// queue whose lock the caller holds.
     pub(crate) fn narrow_gate(&self, phase: Phase, own: &SoftQueue, deadline: Instant) -> bool {
         self.gate.set(phase);
-        self.queues().iter().all(|queue| std::ptr::eq(&**queue, own) || queue.lock_until(deadline).is_some())
+        let mut others = self.queues();
+        others.retain(|queue| !std::ptr::eq(&**queue, own));
+        others.iter().all(|queue| {
+            queue.lock_until(deadline).is_some_and(|forwarder| {
+                drop(forwarder);
+                queue.catch_up();
+                true
+            })
+        })
     }
 
     /// Opens the gate; what it held back goes on.

@@ -6,6 +6,7 @@
 use crate::handles::Agent;
 use crate::inventory::{Held, Region};
 use crate::process::Process;
+use crate::queue::SoftQueue;
 use crate::runtime::Copy;
 use crate::signals::Completion;
 use crate::sync::Arc;
@@ -47,6 +48,8 @@ pub(crate) enum Copied {
     Failed,
     /// It did not end in time; the device may still be at it.
     Stuck,
+    /// It was not begun, since the queue or the process ends.
+    GivenUp,
 }
 
 /// Copies for one agent.
@@ -56,6 +59,8 @@ pub(crate) struct Mover<'a> {
     direction: Direction,
     /// Until when a copy may take.
     deadline: Instant,
+    /// The queue without which the copies serve nothing.
+    queue: Option<&'a SoftQueue>,
 }
 
 struct InFlight {
@@ -67,7 +72,13 @@ struct InFlight {
 
 impl<'a> Mover<'a> {
     pub(crate) fn new(process: &'a Process, agent: Agent, direction: Direction, deadline: Instant) -> Self {
-        Self { process, agent, direction, deadline }
+        Self { process, agent, direction, deadline, queue: None }
+    }
+
+    /// Copies that only a window of this queue needs: none is begun once the queue or the process ends, so that whoever
+    /// destroys the queue waits for a few copies at most.
+    pub(crate) fn given_up_with(self, queue: &'a SoftQueue) -> Self {
+        Self { queue: Some(queue), ..self }
     }
 
     /// Does all jobs, several at a time, and tells how each ended. After a stuck copy the rest is not begun.
@@ -86,6 +97,10 @@ impl<'a> Mover<'a> {
                 if results[at] == Copied::Stuck {
                     return self.land_all(flying, jobs, results);
                 }
+            }
+            if self.queue.is_some_and(|queue| queue.is_dead() || self.process.is_exiting()) {
+                results[at..].fill(Copied::GivenUp);
+                break;
             }
             let Some(held) = job.region.hold() else {
                 results[at] = Copied::Gone;

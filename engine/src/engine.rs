@@ -101,6 +101,8 @@ pub enum StartError {
 pub struct Engine {
     process: Arc<Process>,
     agents: Vec<Arc<AgentState>>,
+    /// The end has begun; until `stopped` the hooks work as before.
+    stopping: AtomicBool,
     stopped: AtomicBool,
 }
 
@@ -138,7 +140,7 @@ impl Engine {
             .zip(handles)
             .map(|(index, agent)| Arc::new(AgentState::new(Arc::clone(&process), agent, index)))
             .collect();
-        Ok(Self { process, agents, stopped: AtomicBool::new(false) })
+        Ok(Self { process, agents, stopping: AtomicBool::new(false), stopped: AtomicBool::new(false) })
     }
 
     /// The process has begun to exit (an `atexit` handler, or `hsa_shut_down` about to reach zero): no new window opens,
@@ -156,20 +158,34 @@ impl Engine {
     /// Just before the last `hsa_shut_down`: stops the workers and gives back the engine's own signals and memory, then
     /// writes the summary. Every later call does nothing and recognises nothing. Not to be called on the event thread.
     pub fn stop(&self) {
-        self.process.begin_exit();
-        if self.stopped.swap(true, Ordering::SeqCst) {
+        if !self.end() {
             return;
-        }
-        for agent in &self.agents {
-            agent.stop();
-            agent.fence.flush_all();
         }
         for agent in &self.agents {
             drop(agent.release_queues());
             agent.workspace.lock().clear(Arc::clone(&self.process.runtime));
         }
         self.process.signals.clear();
+    }
+
+    /// The same at the end of a process that never shut the runtime down: threads that were left running may be in a queue,
+    /// so all memory and signals stay.
+    pub fn stop_at_exit(&self) {
+        self.end();
+    }
+
+    /// Stops the workers and writes the summary; false: that has been done.
+    fn end(&self) -> bool {
+        self.process.begin_exit();
+        if self.stopping.swap(true, Ordering::SeqCst) {
+            return false;
+        }
+        self.agents.iter().for_each(|agent| agent.stop());
+        // Not before: a free waits for the copies of a window, and a queue is not destroyed under one.
+        self.stopped.store(true, Ordering::SeqCst);
+        self.agents.iter().for_each(|agent| agent.fence.flush_all());
         self.process.report.summary();
+        true
     }
 
     fn is_stopped(&self) -> bool {
@@ -296,6 +312,7 @@ impl Engine {
         if self.is_stopped() {
             return Ok(real.0);
         }
+        let _wrapping = agent.wrapping.lock();
         if let Some(queue) = agent.queue_of(real) {
             queue.add_owner();
             return Ok(queue.object().address());

@@ -237,7 +237,9 @@ impl CopyFence {
     /// Submits the copies that nothing keeps back any more.
     pub(crate) fn flush(&self, process: &Process) {
         let mut kept = Vec::new();
-        for deferred in std::mem::take(&mut *self.deferred.lock()) {
+        // The lock is not held over the runtime's calls, which other threads that defer would wait for.
+        let waiting = std::mem::take(&mut *self.deferred.lock());
+        for deferred in waiting {
             let Deferred { copy, submit } = deferred;
             let blocked = kept.iter().any(|earlier: &Deferred| earlier.copy.order == copy.order);
             let mut submit = Some(submit);
@@ -266,7 +268,8 @@ impl CopyFence {
 
     /// Submits everything, whatever it waits for: the engine ends.
     pub(crate) fn flush_all(&self) {
-        for deferred in std::mem::take(&mut *self.deferred.lock()) {
+        let waiting = std::mem::take(&mut *self.deferred.lock());
+        for deferred in waiting {
             if let Err(error) = (deferred.submit)() {
                 tracing::error!("a copy that was kept back failed: {error}");
             }

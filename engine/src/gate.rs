@@ -28,8 +28,10 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
+    /// A copy says that it is there and then looks here, while a window narrows the gate and then looks for copies: one of
+    /// the two must see the other, hence the order.
     pub(crate) fn phase(&self) -> Phase {
-        match self.phase.load(Ordering::Acquire) {
+        match self.phase.load(Ordering::SeqCst) {
             OPEN => Phase::Open,
             DRAINING => Phase::Draining,
             _ => Phase::Closed,

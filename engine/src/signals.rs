@@ -2,7 +2,7 @@
 
 use crate::handles::Signal;
 use crate::runtime::{Runtime, RuntimeResult};
-use crate::shared_memory::signal_value;
+use crate::shared_memory::{set_ticks, signal_value};
 use crate::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -38,6 +38,8 @@ impl SignalPool {
         let free = self.free.lock().pop();
         let signal = match free {
             Some(signal) => {
+                // What a kernel that writes none leaves must not be those of the one before.
+                set_ticks(signal, [0, 0]);
                 self.runtime.store_signal(signal, 1);
                 signal
             }
@@ -95,5 +97,26 @@ impl Drop for Completion {
         let done = self.idle || self.value() <= 0;
         let list = if done { &self.pool.free } else { &self.pool.lent };
         list.lock().push(self.signal);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::Fake;
+    use crate::shared_memory::ticks;
+
+    #[test]
+    fn a_signal_used_again_has_no_ticks_of_its_former_use() {
+        let fake = Fake::new();
+        let runtime: Arc<dyn Runtime> = Arc::<Fake>::clone(&fake);
+        let pool = Arc::new(SignalPool::new(runtime));
+        let first = pool.take().expect("a signal");
+        let signal = first.signal();
+        set_ticks(signal, [5, 6]);
+        drop(first);
+        let second = pool.take().expect("a signal");
+        assert_eq!((second.signal(), ticks(signal)), (signal, [0, 0]));
+        fake.stop();
     }
 }

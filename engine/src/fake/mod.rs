@@ -33,6 +33,7 @@ pub(crate) enum Operation {
     AllocateHost,
     CreateSignal,
     LoadedCodeObjects,
+    PointerFacts,
 }
 
 /// What happens to an operation instead of its success.
@@ -69,6 +70,8 @@ pub(crate) struct State {
     pub(super) events: Vec<Event>,
     pub(super) violations: Vec<String>,
     pub(super) copies: copies::Copies,
+    /// The n-th call of a kind that does not return before it is resumed, and whether it has been reached.
+    pause: Option<(Operation, u64, bool)>,
     faults: Vec<(Operation, u64, Fault)>,
     counts: HashMap<Operation, u64>,
     pub(super) signals: HashSet<u64>,
@@ -132,6 +135,37 @@ impl Fake {
         let mut state = self.state.lock();
         let done = state.counts.get(&operation).copied().unwrap_or(0);
         state.faults.push((operation, done + nth, fault));
+    }
+
+    /// Makes the n-th call of a kind from now on (from 0) wait, on its thread, for [`Fake::resume`].
+    pub(crate) fn pause(&self, operation: Operation, nth: u64) {
+        let mut state = self.state.lock();
+        let done = state.counts.get(&operation).copied().unwrap_or(0);
+        state.pause = Some((operation, done + nth, false));
+    }
+
+    /// Waits until a thread is in the call that is to pause.
+    pub(crate) fn wait_for_pause(&self) {
+        self.wait_for("a paused call", |state| state.pause.is_some_and(|(_, _, reached)| reached));
+    }
+
+    pub(crate) fn resume(&self) {
+        self.state.lock().pause = None;
+        self.changed.notify_all();
+    }
+
+    /// Waits here if this call, which was counted already, is to pause.
+    pub(super) fn pause_here(&self, state: &mut parking_lot::MutexGuard<'_, State>, operation: Operation) {
+        let now = state.counts.get(&operation).copied().unwrap_or(0) - 1;
+        if let Some((kind, nth, reached)) = &mut state.pause
+            && (*kind, *nth) == (operation, now)
+        {
+            *reached = true;
+            self.changed.notify_all();
+            while state.pause.is_some() && !state.stop {
+                self.changed.wait(state);
+            }
+        }
     }
 
     pub(crate) fn events(&self) -> Vec<Event> {

@@ -155,9 +155,16 @@ impl Runtime for Fake {
     }
 
     fn pointer_facts(&self, address: u64) -> RuntimeResult<PointerFacts> {
-        let state = self.state.lock();
+        let mut state = self.state.lock();
+        Self::operate(&mut state, Operation::PointerFacts);
+        self.pause_here(&mut state, Operation::PointerFacts);
         let unknown =
             PointerFacts { kind: 0, base: 0, host_base: 0, size: 0, owner: Agent(0), global_flags: 0 };
+        if let Some(&size) = state.machine.host.get(&address) {
+            let facts =
+                PointerFacts { kind: 2, base: address, host_base: address, size, owner: HOST, ..unknown };
+            return Ok(facts);
+        }
         Ok(state.machine.allocation(address).map_or(unknown, |(base, size)| PointerFacts {
             kind: 1,
             base,
@@ -173,6 +180,7 @@ impl Runtime for Fake {
         let mut state = self.state.lock();
         let operation = copies::operation(&state, copy);
         let fault = Self::operate(&mut state, operation);
+        self.pause_here(&mut state, operation);
         if fault == Some(Fault::Refuse) {
             return Err(RuntimeError { call: "hsa_amd_memory_async_copy", status: 0x1000 });
         }

@@ -23,6 +23,8 @@ pub(crate) enum Barrier {
 pub(crate) enum Stuck {
     /// Its barrier, still on the queue.
     Barrier(Completion),
+    /// A pass that outlasted its window.
+    Pass(Arc<Completion>),
     /// The read index at which its ring was full.
     Full(u64),
 }
@@ -34,8 +36,12 @@ impl SoftQueue {
         forwarder: &mut Forwarder,
         signals: &Arc<SignalPool>,
     ) -> RuntimeResult<Barrier> {
-        if self.is_dead() || forwarder.position.is_drained() {
+        if self.is_dead() {
             return Ok(Barrier::NotNeeded);
+        }
+        if forwarder.position.is_drained() {
+            let left = self.left.lock().take().filter(|completion| completion.value() > 0);
+            return Ok(left.map_or(Barrier::NotNeeded, Barrier::Sent));
         }
         if !self.has_room(forwarder) {
             return Ok(Barrier::NoRoom);
@@ -44,12 +50,19 @@ impl SoftQueue {
         completion.submitted();
         self.submit(forwarder, &Packet::drain_barrier(completion.signal()));
         forwarder.position.set_drained();
+        // The new barrier is behind one that an earlier drain may have left.
+        drop(self.left.lock().take());
         Ok(Barrier::Sent(completion))
     }
 
     /// A pass has completed: a barrier with fences like any other, behind which nothing was submitted.
     pub(crate) fn note_pass_done(&self, forwarder: &mut Forwarder) {
         forwarder.position.set_drained();
+    }
+
+    /// A drain ends before its barrier has completed: the next one waits for it.
+    pub(crate) fn leave_barrier(&self, completion: Completion) {
+        *self.left.lock() = Some(completion);
     }
 
     /// Remembers that the queue did not drain.
@@ -66,6 +79,7 @@ impl SoftQueue {
         let still = match &*stuck {
             None => false,
             Some(Stuck::Barrier(completion)) => completion.value() > 0,
+            Some(Stuck::Pass(completion)) => completion.value() > 0,
             Some(Stuck::Full(read)) => self.hardware().read_index() == *read,
         };
         if !still {

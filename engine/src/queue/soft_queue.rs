@@ -12,6 +12,7 @@ use crate::agent::AgentState;
 use crate::handles::HardwareQueue;
 use crate::runtime::RuntimeResult;
 use crate::shared_memory::{HardwareFacts, QueueObject};
+use crate::signals::Completion;
 use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering, fence};
 use std::time::Instant;
 
@@ -26,6 +27,8 @@ pub(crate) struct SoftQueue {
     /// The runtime reported an error, or the application inactivated or destroys the queue.
     dead: AtomicBool,
     pub(super) stuck: Mutex<Option<Stuck>>,
+    /// A barrier behind everything that was forwarded when a drain ended without having waited for it.
+    pub(super) left: Mutex<Option<Completion>>,
     /// Parked packets below this index have been shown.
     pub(super) seen: AtomicU64,
     /// How often the application was given this queue and has not destroyed it.
@@ -71,6 +74,7 @@ impl SoftQueue {
             rerun: AtomicBool::new(false),
             dead: AtomicBool::new(false),
             stuck: Mutex::new(None),
+            left: Mutex::new(None),
             seen: AtomicU64::new(0),
             owners: AtomicUsize::new(1),
         });
@@ -162,6 +166,13 @@ impl SoftQueue {
         let stop = self.forward(forwarder);
         forwarder.leave(stop);
         stop
+    }
+
+    /// After another thread held the lock: forwards for whoever rang meanwhile and left it at that.
+    pub(crate) fn catch_up(&self) {
+        if self.was_rung() {
+            self.rung();
+        }
     }
 
     /// Whether a doorbell was rung while the worker held the lock; asked after letting it go.

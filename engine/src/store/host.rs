@@ -79,7 +79,8 @@ impl Store for HostStore {
                 Copied::Done => back.bytes += job.bytes,
                 Copied::Gone if back.gone.last() == Some(region) => {}
                 Copied::Gone => back.gone.push(*region),
-                Copied::Failed | Copied::Stuck => {
+                Copied::Failed | Copied::Stuck | Copied::GivenUp => {
+                    back.stuck |= copied == Copied::Stuck;
                     if back.failed.last() != Some(&(*region, range.clone())) {
                         back.failed.push((*region, range.clone()));
                     }

@@ -46,4 +46,6 @@ pub(crate) struct WrittenBack {
     pub(crate) failed: Vec<(usize, Range<u64>)>,
     /// Regions that were gone.
     pub(crate) gone: Vec<usize>,
+    /// A copy did not end in time: the device may still be at it.
+    pub(crate) stuck: bool,
 }

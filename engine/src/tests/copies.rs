@@ -8,6 +8,7 @@ use crate::runtime::{Copy, Runtime, RuntimeError};
 use crate::shared_memory::signal_value;
 use hsa_replay_contract::{Outcome, Reason};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The application copies 64 bytes of `byte` from host memory to device memory.
 fn copy(rig: &Rig, to: u64, byte: u8, order: u64, dependencies: &[Signal]) -> Signal {
@@ -210,4 +211,38 @@ fn copies_kept_in_software_reach_the_runtime_when_the_engine_stops() {
     rig.engine.stop();
     rig.fake.wait_for_signal(done);
     rig.finish();
+}
+
+#[test]
+fn a_copy_call_that_takes_its_time_holds_up_no_other_call() {
+    let rig = rig(&[]);
+    let _queue = rig.queue(16);
+    let hosts = rig.fake.new_signal(1);
+    let (entered, called) = std::sync::mpsc::channel();
+    let (done, other_returned) = std::sync::mpsc::channel();
+    let dependencies = [hosts];
+    let call = |order| AsyncCopy {
+        agents: &[GPU],
+        dependencies: &dependencies,
+        completion: Signal::NONE,
+        bytes: 64,
+        order,
+    };
+    let in_time = Arc::new(std::sync::Mutex::new(None));
+    let result = Arc::clone(&in_time);
+    let slow = move || {
+        entered.send(()).expect("the test waits");
+        *result.lock().expect("unpoisoned") =
+            Some(other_returned.recv_timeout(Duration::from_secs(10)).is_ok());
+        Ok(())
+    };
+    rig.engine.async_copy(&call(0), slow).expect("accepted");
+    let unmet = rig.fake.new_signal(1);
+    rig.fake.store_signal(hosts, 0);
+    called.recv().expect("the worker submits it");
+    let behind = AsyncCopy { dependencies: &[unmet], ..call(1) };
+    rig.engine.async_copy(&behind, || Ok(())).expect("accepted");
+    done.send(()).expect("the slow call waits");
+    rig.finish();
+    assert_eq!(*in_time.lock().expect("unpoisoned"), Some(true), "the other call waited for the first");
 }

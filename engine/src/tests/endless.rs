@@ -1,6 +1,7 @@
 //! Candidates beside kernels that wait for others.
 
 use super::rig::{COUNT, Rig};
+use crate::fake::Operation;
 use crate::handles::{Executable, Signal};
 use hsa_replay_contract::{Allow, Dispatch, Outcome, Reason};
 
@@ -72,6 +73,32 @@ fn a_collective_that_waits_behind_a_candidate_is_not_kept_waiting() {
     queue.write(packet);
     queue.ring(1);
     queue.wait(signal);
+    let (records, _) = rig.finish();
+    assert_eq!(outcome(&records[0]), (Outcome::Declined, Some(Reason::Collective)));
+}
+
+#[test]
+fn a_collective_that_slips_in_while_a_candidate_is_decided_declines_it() {
+    let (rig, kernel) = rig(&[("KERNEL", "count"), ("TIMEOUT", "1000")]);
+    let out = rig.allocate(64);
+    let (collective, queue) = (rig.queue(16), rig.queue(16));
+    rig.fake.hold_kernel(kernel);
+    // Arguments that no hook has seen are asked for after the look for collectives in flight.
+    let counted = rig.fake.new_signal(1);
+    let mut packet = queue.packet(COUNT, &[], counted);
+    packet[5] = rig.unseen_arguments(&[out]);
+    rig.fake.pause(Operation::PointerFacts, 0);
+    queue.submit(packet);
+    rig.fake.wait_for_pause();
+    let signal = rig.fake.new_signal(1);
+    let mut packet = collective.packet(COUNT, &[0], signal);
+    packet[4] = kernel;
+    collective.submit(packet);
+    rig.fake.wait_for_held(kernel);
+    rig.fake.resume();
+    queue.wait(counted);
+    rig.fake.release();
+    collective.wait(signal);
     let (records, _) = rig.finish();
     assert_eq!(outcome(&records[0]), (Outcome::Declined, Some(Reason::Collective)));
 }

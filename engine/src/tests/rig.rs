@@ -156,6 +156,15 @@ impl Rig {
         address
     }
 
+    /// The same in host memory that no hook has seen.
+    pub(super) fn unseen_arguments(&self, words: &[u64]) -> u64 {
+        let address = self.fake.allocate_host(4096).expect("host memory");
+        for (at, word) in (address..).step_by(8).zip(words) {
+            self.fake.store_word(at, *word);
+        }
+        address
+    }
+
     pub(super) fn u32(&self, address: u64) -> u32 {
         self.fake.machine(|machine| machine.read_u32(address))
     }

@@ -1,7 +1,7 @@
 //! Dispatches whose arguments lead to memory that is not put back.
 
 use super::rig::{COUNT, Rig, SCALE};
-use crate::fake::{KERNARG_POOL, VRAM_POOL};
+use crate::fake::{KERNARG_POOL, VRAM_POOL, argument};
 use crate::runtime::Runtime;
 use crate::{Allocation, Sharing, Source};
 use hsa_replay_contract::{Allow, Dispatch, Outcome, Reason};
@@ -106,4 +106,34 @@ fn an_allowance_that_was_not_needed_is_not_recorded() {
     let rig = Rig::with(&[("ALLOW", "untracked")]);
     let data = rig.allocate(64);
     assert!(scale(rig, data, 0).allowed.is_empty());
+}
+
+#[test]
+fn memory_that_turns_out_to_hold_arguments_before_the_snapshot_declines() {
+    let rig = Rig::new();
+    let block = rig.allocate(4096);
+    let queue = rig.queue(16);
+    rig.fake.kernel(rig.kernel(SCALE), |machine, words| machine.add_u32(argument(words, 0), 1));
+    let signal = rig.fake.new_signal(1);
+    queue.write(queue.packet(SCALE, &[block], signal));
+    // The next packet in software takes its arguments from the memory that the first one writes.
+    let last = rig.fake.new_signal(1);
+    let mut packet = queue.packet(COUNT, &[], last);
+    packet[5] = block;
+    rig.fake.kernel(rig.kernel(COUNT), |_, _| {});
+    let index = queue.write(packet);
+    queue.ring(index);
+    queue.wait(last);
+    assert_eq!(rig.u32(block), 1);
+    let (records, _) = rig.finish();
+    assert!(declined(&records[0]).contains("memory for kernel arguments"));
+}
+
+#[test]
+fn memory_that_the_runtime_knows_differently_declines() {
+    let rig = Rig::new();
+    let memory = rig.allocate(4096);
+    // Less than the hook was told.
+    rig.track(memory, 1 << 20);
+    assert!(declined(&scale(rig, memory, 0)).contains("knows differently"));
 }

@@ -58,18 +58,14 @@ impl Window<'_> {
             return Err(Refusal::new(Reason::Cooperative));
         }
         let pointers = pointers(metadata, &kernarg);
-        if let Some(detail) = self.untracked(metadata, &pointers, &modules)
-            && !self.allow(Allow::Untracked)
-        {
-            return Err(Refusal::with(Reason::UntrackedMemory, detail));
-        }
+        self.refuse_untracked(&pointers, &modules)?;
         let unclear = metadata.host_calls() == HostCalls::Unknown;
         let hostcall = unclear.then(|| self.hostcall_buffer(metadata, &kernarg)).flatten();
         Ok(Arguments { pointers, hostcall })
     }
 
     /// Kernels that wait for others, this one or those on the agent and in its queues.
-    fn refuse_endless(&mut self) -> Result<(), Refusal> {
+    pub(super) fn refuse_endless(&mut self) -> Result<(), Refusal> {
         if let Some(kind) = self.kernel.endless
             && !(kind == Endless::Collective && self.allow(Allow::Collective))
         {

@@ -26,19 +26,21 @@ impl Window<'_> {
         }
         self.agent.fence.begin_window();
         self.narrow(Phase::Draining)?;
-        let mut sent: Vec<(Arc<SoftQueue>, Completion)> = Vec::new();
+        // One may have been forwarded since the first look; from now on none is.
+        self.refuse_endless()?;
+        let mut pending = Pending::default();
         loop {
             let mut full = Vec::new();
             for queue in unsent {
                 match self.send_barrier(&queue, forwarder)? {
                     Barrier::NotNeeded => {}
-                    Barrier::Sent(completion) => sent.push((queue, completion)),
+                    Barrier::Sent(completion) => pending.0.push((queue, completion)),
                     Barrier::NoRoom => full.push(queue),
                 }
             }
             unsent = full;
             // The barrier of a queue that failed never completes, and what was on it runs no more.
-            sent.retain(|(queue, completion)| !queue.is_dead() && completion.value() > 0);
+            pending.0.retain(|(queue, completion)| !queue.is_dead() && completion.value() > 0);
             if self.queue.is_dead() {
                 return Err(Refusal::new(Reason::QueueError));
             }
@@ -46,14 +48,14 @@ impl Window<'_> {
                 return Err(Refusal::new(Reason::ShuttingDown));
             }
             let copies = !self.agent.fence.is_quiet(&self.process.promises);
-            if sent.is_empty() && unsent.is_empty() && !copies {
+            if pending.0.is_empty() && unsent.is_empty() && !copies {
                 return Ok(());
             }
             let left = self.deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Err(give_up(sent, &unsent));
+                return Err(give_up(&mut pending, &unsent));
             }
-            match sent.first() {
+            match pending.0.first() {
                 Some((_, completion)) if unsent.is_empty() => {
                     completion.wait(left.min(LOOK));
                 }
@@ -70,19 +72,34 @@ impl Window<'_> {
             let Some(mut other) = queue.lock_until(self.deadline) else {
                 return Ok(Barrier::NoRoom);
             };
-            queue.send_barrier(&mut other, signals)
+            let sent = queue.send_barrier(&mut other, signals);
+            drop(other);
+            queue.catch_up();
+            sent
         };
         sent.map_err(|error| Refusal::with(Reason::DrainTimeout, format!("no signal for a barrier: {error}")))
     }
 }
 
+/// Barriers on their queues. Those that have not completed when a drain ends, however it ends, are left to the next drain.
+#[derive(Default)]
+struct Pending(Vec<(Arc<SoftQueue>, Completion)>);
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        for (queue, completion) in self.0.drain(..) {
+            queue.leave_barrier(completion);
+        }
+    }
+}
+
 /// Remembers which queues did not drain.
-fn give_up(sent: Vec<(Arc<SoftQueue>, Completion)>, unsent: &[Arc<SoftQueue>]) -> Refusal {
-    let refusal = match (sent.first(), unsent.first()) {
+fn give_up(pending: &mut Pending, unsent: &[Arc<SoftQueue>]) -> Refusal {
+    let refusal = match (pending.0.first(), unsent.first()) {
         (Some((queue, _)), _) | (None, Some(queue)) => stuck_refusal(queue, "did not drain in time"),
         (None, None) => Refusal::with(Reason::CopyInFlight, "a copy did not end in time"),
     };
-    for (queue, completion) in sent {
+    for (queue, completion) in pending.0.drain(..) {
         queue.set_stuck(Stuck::Barrier(completion));
     }
     for queue in unsent {

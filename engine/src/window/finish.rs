@@ -9,6 +9,7 @@ use super::{Refusal, Window};
 use crate::queue::{Forwarder, SoftQueue, Stage};
 use crate::shared_memory::{set_ticks, ticks};
 use crate::signals::Completion;
+use crate::sync::Arc;
 use hsa_replay_contract::record::TimeNs;
 use hsa_replay_contract::{Dispatch, Outcome, Reason};
 
@@ -30,7 +31,7 @@ impl Cut {
 /// A pass that outlasted its window. It is the final one; nothing is put back under it.
 #[derive(Debug)]
 pub(crate) struct Watch {
-    pub(super) completion: Completion,
+    pub(super) completion: Arc<Completion>,
     pub(super) record: Dispatch,
     pub(super) ready: Ready,
     pub(super) evidence: Evidence,
@@ -146,7 +147,8 @@ fn complete(queue: &SoftQueue, forwarder: &mut Forwarder, ticks: Option<[u64; 2]
         return;
     };
     forwarder.set_stage(Stage::Completed);
-    if !signal.is_none() {
+    // The application may have destroyed the signals of a queue that is gone.
+    if !signal.is_none() && !queue.is_dead() {
         if let Some(ticks) = ticks {
             set_ticks(signal, ticks);
         }

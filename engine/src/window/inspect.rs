@@ -3,6 +3,7 @@
 use crate::agent::AgentState;
 use crate::compare::{ChangedRanges, Divergences, PassHash, Precision, RegionComparison, WrittenBytes};
 use crate::copy::{Copied, Direction, Job, Mover};
+use crate::queue::SoftQueue;
 use crate::runtime::RuntimeResult;
 use crate::shared_memory::HostBlock;
 use crate::store::{Piece, Plan, Store};
@@ -25,6 +26,8 @@ pub(super) struct Inspection {
 pub(super) struct Unreadable {
     pub(super) address: u64,
     pub(super) stuck: bool,
+    /// The queue or the process ends, so the reading was not finished.
+    pub(super) given_up: bool,
 }
 
 /// Reads the agent's memory piece by piece.
@@ -34,6 +37,8 @@ pub(super) struct Reader<'a> {
     pub(super) store: &'a dyn Store,
     pub(super) scratch: &'a mut Option<HostBlock>,
     pub(super) deadline: Instant,
+    /// Reading ends with it.
+    pub(super) queue: &'a SoftQueue,
     /// Regions freed since the snapshot, which no pass is compared in any more.
     pub(super) gone: &'a mut [bool],
 }
@@ -99,7 +104,8 @@ impl Reader<'_> {
             return Ok(());
         };
         let process = &*self.agent.process;
-        let mover = Mover::new(process, self.agent.agent, Direction::ToHost, self.deadline);
+        let mover =
+            Mover::new(process, self.agent.agent, Direction::ToHost, self.deadline).given_up_with(self.queue);
         let mut pieces = &self.plan.pieces[..];
         while !pieces.is_empty() {
             let mut jobs = Vec::new();
@@ -127,9 +133,12 @@ impl Reader<'_> {
                     }
                     Copied::Done => {}
                     Copied::Gone => self.gone[piece.region] = true,
-                    Copied::Failed | Copied::Stuck => {
-                        let address = job.region.base + job.offset;
-                        return Err(Unreadable { address, stuck: copied == Copied::Stuck });
+                    Copied::Failed | Copied::Stuck | Copied::GivenUp => {
+                        return Err(Unreadable {
+                            address: job.region.base + job.offset,
+                            stuck: copied == Copied::Stuck,
+                            given_up: copied == Copied::GivenUp,
+                        });
                     }
                 }
             }

@@ -5,13 +5,15 @@ use super::hostcall::HostcallBuffer;
 use super::inspect::{Inspection, Reader, Unreadable, reserve_scratch};
 use super::restore::spans;
 use super::snapshot::{Ready, Workspace, nanoseconds};
+use super::untracked::describe;
 use super::{Refusal, Window};
 use crate::compare::{Divergences, WrittenBytes};
 use crate::copy::{Direction, Mover};
-use crate::queue::{Forwarder, Stage};
+use crate::queue::{Forwarder, Stage, Stuck};
 use crate::shared_memory::ticks;
 use crate::signals::Completion;
 use crate::store::Plan;
+use crate::sync::Arc;
 use hsa_replay_contract::record::{ContentHash, Pass, Restore};
 use hsa_replay_contract::{Allow, Reason};
 use std::time::{Duration, Instant};
@@ -70,6 +72,8 @@ impl Window<'_> {
                 (PassEnd::Done, completion) => self.note_pass(index, &completion),
                 (PassEnd::Dead, _) => return self.fault(forwarder, &ready, &evidence),
                 (PassEnd::Late, completion) => {
+                    let completion = Arc::new(completion);
+                    self.queue.set_stuck(Stuck::Pass(Arc::clone(&completion)));
                     let watch = Watch { completion, record: self.record.clone(), ready, evidence };
                     forwarder.set_stage(Stage::Watching(Box::new(watch)));
                     self.agent.open_gate();
@@ -83,7 +87,8 @@ impl Window<'_> {
                         self.abandon_scratch(&problem, workspace);
                         let detail =
                             format!("memory at {:#x} could not be read after a pass", problem.address);
-                        let cut = Cut::new(Reason::SnapshotIncomplete, detail);
+                        let ended = problem.given_up.then(|| self.must_stop(&ready)).flatten();
+                        let cut = ended.unwrap_or_else(|| Cut::new(Reason::SnapshotIncomplete, detail));
                         return self.end(forwarder, &ready, &evidence, Some(cut));
                     }
                 };
@@ -119,11 +124,24 @@ impl Window<'_> {
             Some(Cut::new(Reason::QueueError, "the queue failed or was destroyed after the pass"))
         } else if self.agent.fence.was_intruded() {
             Some(Cut::new(Reason::CopyInFlight, "a thread that may not wait copied memory during the window"))
+        } else if let Some(detail) = self.newly_excluded(&ready.plan) {
+            Some(Cut::new(Reason::UntrackedMemory, detail))
         } else if Instant::now() >= self.deadline {
             Some(Cut::new(Reason::PassTimeout, "the time for one window is over"))
         } else {
             None
         }
+    }
+
+    /// Captured memory that is not to be put back any more, since others may have written it during the window.
+    fn newly_excluded(&self, plan: &Plan) -> Option<String> {
+        for queue in self.agent.queues() {
+            self.mark_parked_kernargs(&queue);
+        }
+        plan.regions.iter().filter(|region| !region.is_gone()).find_map(|region| {
+            let what = describe(region.exclusion()?);
+            Some(format!("the memory at {:#x} became {what} during the window", region.base))
+        })
     }
 
     fn wait_for_room(&self, forwarder: &mut Forwarder) -> bool {
@@ -182,6 +200,7 @@ impl Window<'_> {
             store: &*workspace.store,
             scratch: &mut workspace.scratch,
             deadline: Instant::now() + self.process.settings.timeout,
+            queue: self.queue,
             gone: &mut evidence.gone,
         };
         let seen = reader.inspect((index == 0).then_some(&mut evidence.written[..]))?;
@@ -217,10 +236,11 @@ impl Window<'_> {
         let mover = Mover::new(self.process, self.agent.agent, Direction::ToDevice, deadline);
         let spans = spans(plan, inspection);
         let mut back = workspace.store.write_back(plan, &spans, &mover);
-        if !back.failed.is_empty() {
+        if !back.failed.is_empty() && !back.stuck {
             let again = workspace.store.write_back(plan, &back.failed, &mover);
             back.bytes += again.bytes;
             back.failed = again.failed;
+            back.stuck = again.stuck;
         }
         let mut regions: Vec<usize> = spans.iter().map(|(region, _)| *region).collect();
         regions.dedup();
@@ -234,7 +254,15 @@ impl Window<'_> {
         if back.failed.is_empty() {
             return None;
         }
-        Some(super::repair::repair(self, plan, inspection, workspace, evidence, &back.failed))
+        let mut cut = super::repair::repair(self, plan, inspection, workspace, evidence, &back.failed);
+        if back.stuck {
+            // It may still read from the store and write to memory, whatever was put there now.
+            workspace.store.abandon();
+            cut.tainted = true;
+            cut.detail = format!("a copy did not end in time; {}", cut.detail);
+            self.process.disarm("a copy that puts memory back did not end in time");
+        }
+        Some(cut)
     }
 
     fn abandon_scratch(&self, problem: &Unreadable, workspace: &mut Workspace) {

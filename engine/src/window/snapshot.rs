@@ -46,15 +46,21 @@ impl Window<'_> {
     pub(super) fn snapshot(&mut self, arguments: Arguments) -> Result<Ready, Refusal> {
         let start = Instant::now();
         let plan = Plan::new(self.regions()?);
+        self.refuse_untracked(&arguments.pointers, &plan.regions)?;
         self.check_budget(&plan)?;
         let mut workspace = self.agent.workspace.lock();
         workspace.store.reserve(&plan).map_err(|error| {
             Refusal::with(Reason::SnapshotIncomplete, format!("no room for {} bytes: {error}", plan.bytes))
         })?;
-        let mover = Mover::new(self.process, self.agent.agent, Direction::ToHost, self.deadline);
+        let mover = Mover::new(self.process, self.agent.agent, Direction::ToHost, self.deadline)
+            .given_up_with(self.queue);
         let copied = workspace.store.save(&plan, &mover);
         if copied.contains(&Copied::Stuck) {
             workspace.store.abandon();
+        }
+        if copied.contains(&Copied::GivenUp) {
+            let exiting = self.process.is_exiting();
+            return Err(Refusal::new(if exiting { Reason::ShuttingDown } else { Reason::QueueError }));
         }
         for (piece, copied) in plan.pieces.iter().zip(copied) {
             if matches!(copied, Copied::Failed | Copied::Stuck) {
@@ -103,7 +109,7 @@ impl Window<'_> {
     }
 
     /// Packets that wait in software have live arguments too.
-    fn mark_parked_kernargs(&self, queue: &SoftQueue) {
+    pub(super) fn mark_parked_kernargs(&self, queue: &SoftQueue) {
         queue.for_each_new_parked(|packet| {
             self.process.inventory.mark_kernarg(packet.kernarg_address());
         });

@@ -5,15 +5,35 @@
 //! counts only when it lies in memory that is known and not captured, since it may be anything. Memory that the kernel
 //! provably only reads needs no restore.
 
-use super::Window;
 use super::decide::Pointer;
+use super::{Refusal, Window};
 use crate::inventory::{Exclusion, Region};
 use crate::sync::Arc;
 use code_object::{Access, AddressSpace, Argument, ValueKind};
+use hsa_replay_contract::{Allow, Reason};
 
 impl Window<'_> {
+    /// Refuses arguments that lead to memory which is not put back. Asked again when it is settled what is captured, since
+    /// memory may be found out to be excluded in the meantime.
+    pub(super) fn refuse_untracked(
+        &mut self,
+        pointers: &[Pointer],
+        modules: &[Arc<Region>],
+    ) -> Result<(), Refusal> {
+        let kernel = Arc::clone(&self.kernel);
+        let Some(loaded) = &kernel.loaded else {
+            return Err(Refusal::new(Reason::UnknownKernel));
+        };
+        match self.untracked(&loaded.kernel, pointers, modules) {
+            Some(detail) if !self.allow(Allow::Untracked) => {
+                Err(Refusal::with(Reason::UntrackedMemory, detail))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The first argument that leads to memory which is not put back, as a sentence for the record.
-    pub(super) fn untracked(
+    fn untracked(
         &self,
         metadata: &code_object::Kernel,
         pointers: &[Pointer],
@@ -59,7 +79,7 @@ fn is_read_only(argument: &Argument) -> bool {
         || argument.is_const
 }
 
-fn describe(exclusion: Exclusion) -> &'static str {
+pub(super) fn describe(exclusion: Exclusion) -> &'static str {
     match exclusion {
         Exclusion::Kernarg => "memory for kernel arguments",
         Exclusion::Host => "host memory",
