@@ -10,6 +10,7 @@ use crate::report::Report;
 use crate::runtime::{AgentFacts, Runtime, RuntimeError, RuntimeResult};
 use crate::shared_memory::QueueObject;
 use crate::sync::{Arc, AtomicBool, Ordering};
+use crate::window;
 use hsa_replay_contract::Settings;
 use hsa_replay_contract::record;
 use hsa_replay_contract::report::Writer;
@@ -426,6 +427,8 @@ impl Engine {
     pub fn inactivate_queue(&self, object: u64) -> Option<RuntimeResult<()>> {
         let queue = self.queue(object)?;
         queue.kill();
+        // Whoever is at work on the queue has left it when its lock is free: nothing is completed after the return.
+        window::close(queue, &mut queue.lock());
         Some(self.process.runtime.inactivate_queue(queue.hardware().queue()))
     }
 
@@ -441,7 +444,7 @@ impl Engine {
         }
         queue.kill();
         // Whoever is at work on the queue has left it when its lock is free; nobody begins any more.
-        drop(queue.lock());
+        window::close(queue, &mut queue.lock());
         let ours = queue.agent().remove(queue);
         let result = self.process.runtime.destroy_queue(real);
         drop(ours);

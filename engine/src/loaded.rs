@@ -1,7 +1,7 @@
 //! The life of loaded code: its kernels become known with a freeze, its writable memory is captured until the executable
 //! goes.
 
-use crate::code::{LoadedKernel, Modules};
+use crate::code::{LoadedKernel, Modules, OversizedSegment};
 use crate::handles::{Agent, Executable};
 use crate::inventory::{Region, RegionKind};
 use crate::runtime::Runtime;
@@ -24,7 +24,7 @@ impl LoadedCode {
         }
         for segment in &frozen.oversized {
             tracing::warn!(
-                "{} bytes of module variables at {:#x} are more than a snapshot takes; they are left out",
+                "{} bytes of module variables at {:#x} are more than a snapshot takes; kernels on that agent run once",
                 segment.size,
                 segment.base
             );
@@ -47,6 +47,11 @@ impl LoadedCode {
     /// The kernel of a packet's kernel object.
     pub(crate) fn kernel(&self, kernel_object: u64) -> Option<Arc<LoadedKernel>> {
         self.modules.kernel(kernel_object)
+    }
+
+    /// Module memory of an agent that is too large to capture.
+    pub(crate) fn oversized(&self, agent: Agent) -> Option<OversizedSegment> {
+        self.modules.oversized(agent)
     }
 
     /// The writable module memory of an agent; an error says why there may be more than is known.

@@ -48,7 +48,12 @@ pub(crate) fn run(agent: &Arc<AgentState>) {
                     pace = Pace::new();
                 }
             }
-            Task::Stop => return,
+            Task::Stop => {
+                for queue in agent.queues() {
+                    window::leave(&queue);
+                }
+                return;
+            }
         }
     }
 }
@@ -93,7 +98,11 @@ fn attend(queue: &Arc<SoftQueue>, waiting: &mut Vec<Arc<SoftQueue>>) {
 fn service(queue: &Arc<SoftQueue>) -> Next {
     let mut forwarder = queue.lock();
     let next = match queue.forward_on_worker(&mut forwarder) {
-        Stop::Idle | Stop::Gate | Stop::Dead => Next::Rest,
+        Stop::Idle | Stop::Gate => Next::Rest,
+        Stop::Dead => {
+            window::close(queue, &mut forwarder);
+            Next::Rest
+        }
         Stop::Full | Stop::Signal => Next::Poll,
         Stop::Candidate => {
             if window::run(queue, &mut forwarder) {

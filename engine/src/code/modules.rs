@@ -24,6 +24,7 @@ struct State {
 #[derive(Debug, Default)]
 struct Loaded {
     regions: Vec<Arc<ModuleRegion>>,
+    oversized: Vec<OversizedSegment>,
     kernels: Vec<u64>,
     /// Why windows cannot know all memory that a kernel of these agents may write.
     gaps: Vec<(Option<Agent>, EnumerationError)>,
@@ -121,7 +122,9 @@ impl Modules {
         }
         let errors = found.gaps.iter().map(|(_, error)| error.clone()).collect();
         let kernels = found.kernels.iter().map(|kernel| kernel.kernel_object).collect();
-        state.executables.insert(executable, Loaded { regions: regions.clone(), kernels, gaps: found.gaps });
+        let oversized = found.oversized.clone();
+        let loaded = Loaded { regions: regions.clone(), oversized, kernels, gaps: found.gaps };
+        state.executables.insert(executable, loaded);
         state
             .kernels
             .extend(found.kernels.into_iter().map(|kernel| (kernel.kernel_object, Arc::new(kernel))));
@@ -154,6 +157,13 @@ impl Modules {
         }
         regions.sort_by_key(|region| region.base);
         Ok(regions)
+    }
+
+    /// A segment on an agent that no snapshot takes, because of its size.
+    pub fn oversized(&self, agent: Agent) -> Option<OversizedSegment> {
+        let state = self.0.read();
+        let mut segments = state.executables.values().flat_map(|loaded| &loaded.oversized);
+        segments.find(|segment| segment.agent == agent).copied()
     }
 
     /// Whether this very loading is still there: same base, size and generation.

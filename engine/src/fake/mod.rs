@@ -41,6 +41,8 @@ pub(crate) enum Operation {
 pub(crate) enum Fault {
     /// The call fails.
     Refuse,
+    /// The call panics.
+    Panic,
     /// The call succeeds and the completion signal says later that it failed (copies only).
     FailLate,
     /// It does not end before [`Fake::release`].

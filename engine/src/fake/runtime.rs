@@ -42,6 +42,10 @@ impl Fake {
     }
 }
 
+fn panic_if_told(fault: Option<Fault>) {
+    assert!(fault != Some(Fault::Panic), "the test wants this panic");
+}
+
 impl Runtime for Fake {
     fn end_process(&self, code: i32) {
         self.state.lock().violations.push(format!("the process was ended with code {code}"));
@@ -156,7 +160,8 @@ impl Runtime for Fake {
 
     fn pointer_facts(&self, address: u64) -> RuntimeResult<PointerFacts> {
         let mut state = self.state.lock();
-        Self::operate(&mut state, Operation::PointerFacts);
+        let fault = Self::operate(&mut state, Operation::PointerFacts);
+        panic_if_told(fault);
         self.pause_here(&mut state, Operation::PointerFacts);
         let unknown =
             PointerFacts { kind: 0, base: 0, host_base: 0, size: 0, owner: Agent(0), global_flags: 0 };
@@ -181,6 +186,7 @@ impl Runtime for Fake {
         let operation = copies::operation(&state, copy);
         let fault = Self::operate(&mut state, operation);
         self.pause_here(&mut state, operation);
+        panic_if_told(fault);
         if fault == Some(Fault::Refuse) {
             return Err(RuntimeError { call: "hsa_amd_memory_async_copy", status: 0x1000 });
         }

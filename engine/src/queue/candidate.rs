@@ -10,6 +10,8 @@ use crate::window::Watch;
 pub(crate) struct Candidate {
     pub(crate) packet: Packet,
     pub(crate) kernel: Arc<Kernel>,
+    /// Number of its record.
+    pub(crate) id: u64,
     /// Ordinal of the kernel's dispatch in the process.
     pub(crate) launch: u64,
     pub(crate) stage: Stage,

@@ -44,7 +44,8 @@ pub(super) fn select(agent: &AgentState, cache: &mut KernelCache, packet: &Packe
         return Selection::Forward(kernel.endless);
     }
     let kernel = Arc::clone(kernel);
-    Selection::Candidate(Candidate { packet: *packet, kernel, launch, stage: Stage::New })
+    let id = process.report.next_id();
+    Selection::Candidate(Candidate { packet: *packet, kernel, id, launch, stage: Stage::New })
 }
 
 /// Whatever memory a packet takes its arguments from is never captured again.

@@ -12,6 +12,11 @@ const UNOPTIMISED: &[u8] = include_bytes!("../../../code-object/tests/data/unopt
 
 /// Runs the unoptimised kernel once; it moves the host call buffer if `talks`.
 fn run(options: &[(&str, &str)], talks: bool) -> (Dispatch, u64) {
+    run_with(options, talks, true)
+}
+
+/// The same; with `known` unset nobody has seen where the buffer lies.
+fn run_with(options: &[(&str, &str)], talks: bool, known: bool) -> (Dispatch, u64) {
     let rig = Rig::with(options);
     let (kernel, object) = rig.load_other(Executable(2), UNOPTIMISED);
     assert_eq!(kernel.host_calls(), HostCalls::Unknown);
@@ -22,7 +27,7 @@ fn run(options: &[(&str, &str)], talks: bool) -> (Dispatch, u64) {
     let offset = kernel.hidden_argument(&HiddenKind::HostcallBuffer).expect("listed").offset / 8;
     let mut arguments = vec![0; usize::try_from(offset).expect("small") + 1];
     arguments[0] = out;
-    arguments[usize::try_from(offset).expect("small")] = buffer;
+    arguments[usize::try_from(offset).expect("small")] = if known { buffer } else { 0x4000_0000 };
     let fake = std::sync::Arc::downgrade(&rig.fake);
     rig.fake.kernel(object, move |machine, _| {
         machine.add_u32(out, 1);
@@ -60,4 +65,12 @@ fn a_kernel_that_talks_to_the_host_is_heard_once() {
 fn a_talking_kernel_is_replayed_when_that_is_allowed() {
     let (record, calls) = run(&[("ALLOW", "hostcall")], true);
     assert_eq!((record.outcome, record.passes.len(), calls), (Outcome::Replayed, 3, 3));
+}
+
+#[test]
+fn a_buffer_that_cannot_be_looked_at_declines_unless_host_calls_are_allowed() {
+    let (record, _) = run_with(&[], false, false);
+    assert_eq!((record.outcome, record.reason), (Outcome::Declined, Some(Reason::Hostcall)));
+    let (record, _) = run_with(&[("ALLOW", "hostcall")], false, false);
+    assert_eq!((record.outcome, record.passes.len()), (Outcome::Replayed, 3));
 }

@@ -9,5 +9,6 @@ mod forwarding;
 mod hostcall;
 mod life;
 mod passes;
+mod records;
 mod rig;
 mod untracked;

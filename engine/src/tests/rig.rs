@@ -105,6 +105,25 @@ impl Rig {
         (kernel, object)
     }
 
+    /// Loads the image with a writable segment of this many bytes, which lies nowhere.
+    pub(super) fn load_oversized(&self, executable: Executable, bytes: u64) {
+        const HEADER: usize = 56;
+        let mut image = IMAGE.to_vec();
+        let is_segment = |at: &usize| image[*at] == 1 && image[at + 16..at + 24] == SEGMENT.0.to_le_bytes();
+        let at = (64..64 + 9 * HEADER).step_by(HEADER).find(is_segment).expect("has its header");
+        image[at + 40..at + 48].copy_from_slice(&bytes.to_le_bytes());
+        let load_base = 0x0f00_0000_0000;
+        let loaded = LoadedCodeObject {
+            agent: Some(GPU),
+            load_base,
+            load_size: 2 * bytes,
+            load_delta: load_base.cast_signed(),
+            image,
+        };
+        self.fake.load(executable, loaded);
+        self.engine.executable_frozen(executable);
+    }
+
     fn load_image(&self, executable: Executable, load_base: u64, image: Vec<u8>) {
         let loaded = LoadedCodeObject {
             agent: Some(GPU),

@@ -1,7 +1,9 @@
 //! Dispatches whose arguments lead to memory that is not put back.
 
 use super::rig::{COUNT, Rig, SCALE};
+use crate::code::MAX_SEGMENT;
 use crate::fake::{KERNARG_POOL, VRAM_POOL, argument};
+use crate::handles::Executable;
 use crate::runtime::Runtime;
 use crate::{Allocation, Sharing, Source};
 use hsa_replay_contract::{Allow, Dispatch, Outcome, Reason};
@@ -136,4 +138,26 @@ fn memory_that_the_runtime_knows_differently_declines() {
     // Less than the hook was told.
     rig.track(memory, 1 << 20);
     assert!(declined(&scale(rig, memory, 0)).contains("knows differently"));
+}
+
+#[test]
+fn module_variables_too_large_to_capture_decline_while_they_are_loaded() {
+    for (options, expected) in
+        [(&[][..], Outcome::Declined), (&[("ALLOW", "untracked")][..], Outcome::Replayed)]
+    {
+        let rig = Rig::with(options);
+        let data = rig.allocate(64);
+        rig.fake.kernel(rig.kernel(SCALE), |_, _| {});
+        rig.load_oversized(Executable(2), MAX_SEGMENT + 1);
+        let queue = rig.queue(16);
+        queue.run(SCALE, &[data]);
+        rig.engine.executable_destroying(Executable(2));
+        queue.run(SCALE, &[data]);
+        let (records, _) = rig.finish();
+        assert_eq!((records[0].outcome, records[1].outcome), (expected, Outcome::Replayed));
+        assert_eq!(records[0].allowed.len(), options.len());
+        if expected == Outcome::Declined {
+            assert!(declined(&records[0]).contains("module variables"));
+        }
+    }
 }

@@ -41,6 +41,13 @@ impl Window<'_> {
         }
         let modules = self.process.code.regions(self.agent.agent);
         let modules = modules.map_err(|problem| Refusal::with(Reason::EnumerationFailed, problem))?;
+        if let Some(segment) = self.process.code.oversized(self.agent.agent)
+            && !self.allow(Allow::Untracked)
+        {
+            let detail =
+                format!("{} bytes of module variables at {:#x} are not captured", segment.size, segment.base);
+            return Err(Refusal::with(Reason::UntrackedMemory, detail));
+        }
         let kernel = Arc::clone(&self.kernel);
         let Some(loaded) = &kernel.loaded else {
             return Err(Refusal::new(Reason::UnknownKernel));
@@ -60,7 +67,15 @@ impl Window<'_> {
         let pointers = pointers(metadata, &kernarg);
         self.refuse_untracked(&pointers, &modules)?;
         let unclear = metadata.host_calls() == HostCalls::Unknown;
-        let hostcall = unclear.then(|| self.hostcall_buffer(metadata, &kernarg)).flatten();
+        let hostcall = match unclear.then(|| self.hostcall_buffer(metadata, &kernarg)) {
+            // Without a look at the buffer the kernel might be heard once a pass.
+            Some(Err(address)) if !self.allow(Allow::Hostcall) => {
+                let detail = format!("the buffer for host calls at {address:#x} cannot be looked at");
+                return Err(Refusal::with(Reason::Hostcall, detail));
+            }
+            Some(Ok(buffer)) => buffer,
+            Some(Err(_)) | None => None,
+        };
         Ok(Arguments { pointers, hostcall })
     }
 

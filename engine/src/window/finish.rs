@@ -113,6 +113,19 @@ pub(super) fn watch(queue: &SoftQueue, forwarder: &mut Forwarder) -> bool {
     true
 }
 
+/// Writes the record of a watched pass whose end the engine does not live to see.
+pub(super) fn leave_running(queue: &SoftQueue, forwarder: &mut Forwarder) {
+    if let Some(watch) = forwarder.take_watched() {
+        let Watch { mut record, ready, evidence, .. } = *watch;
+        settle(
+            &mut record,
+            Some(Cut::new(Reason::PassTimeout, "a pass was still running when replay ended")),
+        );
+        Writes::new(&ready, &evidence).fill(&mut record);
+        queue.agent().process.report.dispatch(record);
+    }
+}
+
 /// Outcome and reason of a dispatch that ran at least once.
 fn settle(record: &mut Dispatch, cut: Option<Cut>) {
     record.time_ns = TimeNs::of_passes(&record.passes);

@@ -27,15 +27,19 @@ impl HostcallBuffer {
 }
 
 impl Window<'_> {
-    /// The buffer that this dispatch was given, if it lies in memory that the host can read.
+    /// The buffer that this dispatch was given, if any; the address of one that does not lie in memory that the host can
+    /// read is an error.
     pub(super) fn hostcall_buffer(
         &self,
         kernel: &code_object::Kernel,
         kernarg: &[u8],
-    ) -> Option<HostcallBuffer> {
-        let argument = kernel.hidden_argument(&HiddenKind::HostcallBuffer)?;
-        let address = super::decide::word(kernarg, argument.offset).filter(|&address| address != 0)?;
-        let address = self.host_address(address, HEADER_BYTES)?;
-        Some(HostcallBuffer { address, before: read_host(address, HEADER_BYTES) })
+    ) -> Result<Option<HostcallBuffer>, u64> {
+        let argument = kernel.hidden_argument(&HiddenKind::HostcallBuffer);
+        let address = argument.and_then(|argument| super::decide::word(kernarg, argument.offset));
+        let Some(given) = address.filter(|&address| address != 0) else {
+            return Ok(None);
+        };
+        let address = self.host_address(given, HEADER_BYTES).ok_or(given)?;
+        Ok(Some(HostcallBuffer { address, before: read_host(address, HEADER_BYTES) }))
     }
 }

@@ -90,7 +90,7 @@ impl<'a> Window<'a> {
         let name = &candidate.kernel.name;
         let record = Dispatch {
             pid: process.report.pid(),
-            id: process.report.next_id(),
+            id: candidate.id,
             kernel: name.demangled().to_owned(),
             symbol: name.symbol().to_owned(),
             agent: agent.index,
@@ -142,10 +142,45 @@ impl<'a> Window<'a> {
     }
 }
 
+/// The queue failed or is destroyed: its candidate gets a record, and never completes, as without us.
+pub(crate) fn close(queue: &SoftQueue, forwarder: &mut Forwarder) {
+    match forwarder.candidate() {
+        None => return,
+        Some(candidate) if matches!(candidate.stage, Stage::New) => {
+            note_declined(queue, candidate, Reason::QueueError, "the queue failed or was destroyed before");
+        }
+        Some(_) => drop(finish::watch(queue, forwarder)),
+    }
+    forwarder.drop_candidate();
+}
+
+/// The engine ends: a pass that still runs gets its record, and a barrier behind it completes in its place.
+pub(crate) fn leave(queue: &SoftQueue) {
+    let mut forwarder = queue.lock();
+    if queue.is_dead() {
+        close(queue, &mut forwarder);
+    } else if !finish::watch(queue, &mut forwarder) {
+        finish::leave_running(queue, &mut forwarder);
+        forwarder.recover_candidate();
+        queue.forward_candidate(&mut forwarder);
+    }
+}
+
+fn note_declined(queue: &SoftQueue, candidate: &Candidate, reason: Reason, detail: &str) {
+    let window = Window::new(queue, candidate);
+    let record = Dispatch { reason: Some(reason), detail: Some(detail.to_owned()), ..window.record };
+    window.process.report.dispatch(record);
+}
+
 /// After a panic in a window: its packet must still complete exactly once.
 pub(crate) fn recover(queue: &SoftQueue) {
     let agent = queue.agent();
     let mut forwarder = queue.lock();
     agent.open_gate();
+    if let Some(candidate) = forwarder.candidate()
+        && matches!(candidate.stage, Stage::New | Stage::Submitted | Stage::Watching(_))
+    {
+        note_declined(queue, candidate, Reason::InternalError, "the engine failed during the window");
+    }
     forwarder.recover_candidate();
 }

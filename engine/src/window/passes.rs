@@ -118,10 +118,10 @@ impl Window<'_> {
         let talked = ready.arguments.hostcall.as_ref().is_some_and(HostcallBuffer::has_moved);
         if talked && !self.allow(Allow::Hostcall) {
             Some(Cut::new(Reason::Hostcall, "the kernel talked to the host during the pass"))
-        } else if self.process.is_exiting() {
-            Some(Cut::new(Reason::ShuttingDown, "the process is ending"))
         } else if self.queue.is_dead() {
             Some(Cut::new(Reason::QueueError, "the queue failed or was destroyed after the pass"))
+        } else if self.process.is_exiting() {
+            Some(Cut::new(Reason::ShuttingDown, "the process is ending"))
         } else if self.agent.fence.was_intruded() {
             Some(Cut::new(Reason::CopyInFlight, "a thread that may not wait copied memory during the window"))
         } else if let Some(detail) = self.newly_excluded(&ready.plan) {

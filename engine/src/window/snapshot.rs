@@ -59,8 +59,8 @@ impl Window<'_> {
             workspace.store.abandon();
         }
         if copied.contains(&Copied::GivenUp) {
-            let exiting = self.process.is_exiting();
-            return Err(Refusal::new(if exiting { Reason::ShuttingDown } else { Reason::QueueError }));
+            let dead = self.queue.is_dead();
+            return Err(Refusal::new(if dead { Reason::QueueError } else { Reason::ShuttingDown }));
         }
         for (piece, copied) in plan.pieces.iter().zip(copied) {
             if matches!(copied, Copied::Failed | Copied::Stuck) {
