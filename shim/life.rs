@@ -8,7 +8,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use hsa_replay_contract::report::Writer;
 use hsa_replay_engine::Engine;
@@ -25,6 +25,9 @@ static CHANGING: Mutex<()> = Mutex::new(());
 
 /// Successful `hsa_init` calls less `hsa_shut_down` calls; changed under [`CHANGING`], read without it in a forked child.
 static INITIALISED: AtomicU64 = AtomicU64::new(0);
+
+/// The process that started the engine, zero before.
+static STARTED_BY: AtomicU32 = AtomicU32::new(0);
 
 /// Set when something went wrong for good: no engine starts any more.
 static OVER: AtomicBool = AtomicBool::new(false);
@@ -68,7 +71,10 @@ pub fn initialised() {
     let _changing = CHANGING.lock();
     if INITIALISED.fetch_add(1, Ordering::AcqRel) == 0 && !OVER.load(Ordering::Acquire) {
         match catch_unwind(start) {
-            Ok(Ok(engine)) => ENGINE.store(Box::into_raw(Box::new(engine)), Ordering::Release),
+            Ok(Ok(engine)) => {
+                STARTED_BY.store(std::process::id(), Ordering::Release);
+                ENGINE.store(Box::into_raw(Box::new(engine)), Ordering::Release);
+            }
             Ok(Err(why)) => log::say(format_args!("{why}")),
             Err(_) => {
                 log::say(format_args!("an internal error (please report the panic above); replay is off"))
@@ -121,8 +127,14 @@ extern "C" fn exit_begins() {
 
 /// At the very end of the process, if the runtime was never shut down: HIP 5.7 leaves that to the end of the process.
 /// The application's and HIP's own destructors have run.
+///
+/// Threads that were detached may still use the queues, so nothing is given back. A child that was forked behind the
+/// hooks (a raw `clone`) has none of the engine's threads: it would wait for them for ever.
 extern "C" fn exit_ends() {
-    with(Engine::stop);
+    if STARTED_BY.load(Ordering::Acquire) != std::process::id() {
+        return;
+    }
+    with(Engine::stop_at_exit);
     ENGINE.store(null_mut(), Ordering::Release);
 }
 

@@ -393,12 +393,22 @@ impl Engine {
         queue.is_some()
     }
 
-    /// After any other write to a signal (exchange, compare-and-swap, add, subtract, and, or, xor) has been done by the real
-    /// runtime: forwards what is ready if it is the doorbell of one of our queues.
-    pub fn doorbell_changed(&self, signal: Signal) {
-        match self.queue_of_doorbell(signal) {
-            Some(queue) => queue.rung(),
-            None => self.signal_written(signal),
+    /// Before any other write to a signal (exchange, compare-and-swap, add, subtract, and, or, xor): the object of the queue
+    /// whose doorbell it is, for [`Engine::queue_rung`] after the write. The signal itself may be gone by then, since the
+    /// write may be what its owner waits for.
+    #[must_use]
+    pub fn signal_changing(&self, signal: Signal) -> Option<u64> {
+        let queue = self.queue_of_doorbell(signal);
+        if queue.is_none() {
+            self.signal_written(signal);
+        }
+        queue.map(|queue| queue.object().address())
+    }
+
+    /// After such a write of a doorbell: forwards what is ready.
+    pub fn queue_rung(&self, object: u64) {
+        if let Some(queue) = self.queue(object) {
+            queue.rung();
         }
     }
 

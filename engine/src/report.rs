@@ -84,6 +84,8 @@ impl Report {
         if let Err(error) = self.writer.write(&record)
             && error.is_first()
         {
+            // Nobody may have asked for a log, and silence would pass for a complete report.
+            eprintln!("hsa-replay: {error}; the report is incomplete");
             tracing::error!("{error}");
         }
     }

@@ -27,12 +27,25 @@ macro_rules! store {
     )*};
 }
 
+/// Before a write other than a plain store: the object of the queue whose doorbell it is. Another thread may be waiting
+/// for this very write and destroy the signal, so nothing looks at the signal after it.
+fn before(signal: hsa_signal_t) -> Option<u64> {
+    life::with(|engine| engine.signal_changing(Signal(signal.handle))).flatten()
+}
+
+fn after(queue: Option<u64>) {
+    if let Some(object) = queue {
+        life::with(|engine| engine.queue_rung(object));
+    }
+}
+
 macro_rules! update {
     ($($name:ident)*) => {$(
         pub unsafe extern "C" fn $name(signal: hsa_signal_t, value: hsa_signal_value_t) {
+            let queue = before(signal);
             // SAFETY: the caller's obligations are passed on.
             unsafe { real!($name)(signal, value) };
-            life::with(|engine| engine.doorbell_changed(Signal(signal.handle)));
+            after(queue);
         }
     )*};
 }
@@ -40,9 +53,10 @@ macro_rules! update {
 macro_rules! exchange {
     ($($name:ident)*) => {$(
         pub unsafe extern "C" fn $name(signal: hsa_signal_t, value: hsa_signal_value_t) -> hsa_signal_value_t {
+            let queue = before(signal);
             // SAFETY: the caller's obligations are passed on.
             let former = unsafe { real!($name)(signal, value) };
-            life::with(|engine| engine.doorbell_changed(Signal(signal.handle)));
+            after(queue);
             former
         }
     )*};
@@ -55,9 +69,10 @@ macro_rules! compare_and_swap {
             expected: hsa_signal_value_t,
             value: hsa_signal_value_t,
         ) -> hsa_signal_value_t {
+            let queue = before(signal);
             // SAFETY: the caller's obligations are passed on.
             let former = unsafe { real!($name)(signal, expected, value) };
-            life::with(|engine| engine.doorbell_changed(Signal(signal.handle)));
+            after(queue);
             former
         }
     )*};

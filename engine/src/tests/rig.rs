@@ -260,6 +260,14 @@ impl AppQueue<'_> {
         assert!(self.rig.engine.store_doorbell(self.doorbell, value.cast_signed()), "the doorbell is ours");
     }
 
+    /// Rings as every write but a plain store does.
+    pub(super) fn ring_by_update(&self) {
+        let engine = &self.rig.engine;
+        let object = engine.signal_changing(self.doorbell).expect("the doorbell is ours");
+        assert_eq!(object, self.object);
+        engine.queue_rung(object);
+    }
+
     /// Writes a packet and rings.
     pub(super) fn submit(&self, words: [u64; 8]) {
         let index = self.write(words);
