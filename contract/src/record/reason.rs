@@ -41,7 +41,8 @@ reasons! {
     DrainTimeout = "drain_timeout",
     /// A copy that could not be waited for was moving data.
     CopyInFlight = "copy_in_flight",
-    /// An argument leads to memory that would not be put back between passes.
+    /// An argument leads to memory that would not be put back between passes, or captured memory became such memory
+    /// during the window.
     UntrackedMemory = "untracked_memory",
     /// The kernel was launched cooperatively, or on a cooperative queue.
     Cooperative = "cooperative",
@@ -53,23 +54,23 @@ reasons! {
     WaitingKernel = "waiting_kernel",
     /// A pass outlasted the timeout; it became the last one.
     PassTimeout = "pass_timeout",
-    /// Someone else wrote into captured memory during the window; that value was kept.
+    /// Reserved, not written yet: someone else wrote into captured memory during the window; that value was kept.
     ForeignWrite = "foreign_write",
     /// Memory could not be put back.
     RestoreFailed = "restore_failed",
-    /// The queue reported an error.
+    /// The queue reported an error, or the program destroyed or inactivated it.
     QueueError = "queue_error",
     /// The loaded code objects could not be listed completely.
     EnumerationFailed = "enumeration_failed",
     /// The process is ending, or the runtime is being shut down.
     ShuttingDown = "shutting_down",
-    /// The packet is of a form that cannot be repeated safely.
+    /// Reserved, not written yet: the packet is of a form that cannot be repeated safely.
     UnsupportedPacket = "unsupported_packet",
     /// The kernel's arguments could not be read.
     KernargUnreadable = "kernarg_unreadable",
     /// Nothing is known about the kernel object: no loaded code object holds it, or its metadata is damaged.
     UnknownKernel = "unknown_kernel",
-    /// A tool library ended the window.
+    /// Reserved, not written yet: a tool library ended the window.
     ToolStopped = "tool_stopped",
     /// hsa-replay failed inside; `detail` says where.
     InternalError = "internal_error",
