@@ -12,5 +12,5 @@ pub mod report;
 mod victim;
 
 pub use launch::{Launch, Run};
-pub use release::Release;
+pub use release::{Release, checkout, workspace};
 pub use victim::Victim;
