@@ -5,7 +5,7 @@
 //! [`Environment`], sets the initial registers of each [`Wave`] as the ABI asks, and calls
 //! [`Workgroup::run`] until every wave has ended:
 //!
-//! ```ignore
+//! ```text
 //! let mut code = CodeCache::new();                    // one for each worker thread
 //! let mut machine = Machine::new(&memory, &environment, &mut code);
 //! let mut group = Workgroup::new(lds_bytes);
