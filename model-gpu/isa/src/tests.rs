@@ -1,7 +1,6 @@
 //! Tests of the decoder and of execution.
 
 mod control;
-pub(crate) mod coverage;
 mod decoder;
 mod float;
 mod lanes;

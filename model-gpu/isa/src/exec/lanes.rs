@@ -1,55 +1,69 @@
 //! Tight loops over the 64 lanes of a wave.
 //!
-//! Each loop exists twice: compiled for the build's own target, and for AVX2 with FMA where the host has it, chosen at
-//! run time. The operation is a closure that is inlined into both.
+//! [`wide_fn`] compiles a loop twice: for the build's own target, and for AVX2 with FMA where the host has it, chosen at run
+//! time. The operation is a closure that is inlined into both.
 
 use crate::WAVE_SIZE;
 
 /// A register's worth of values.
 pub(crate) type Row<T> = [T; WAVE_SIZE];
 
+/// Whether the host has the wide instructions.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-fn wide() -> bool {
+pub(crate) fn wide() -> bool {
     std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma")
 }
 
-macro_rules! mapping {
-    ($name:ident, $body:ident, $wide:ident, $($arg:ident : $ty:ident),+) => {
+/// Defines a generic function twice: compiled for the build's own target, and for AVX2 with FMA, chosen at run time. Its
+/// body, with everything inlined into it, becomes wide as a whole.
+macro_rules! wide_fn {
+    ($(#[$meta:meta])* fn $name:ident / $wide:ident / $body:ident
+     [$($generics:tt)*] ($($arg:ident : $ty:ty),* $(,)?) -> $ret:ty $block:block) => {
         #[inline(always)]
-        fn $body<$($ty: Copy,)+ R: Copy + Default>($($arg: &Row<$ty>,)+ f: impl Fn($($ty),+) -> R) -> Row<R> {
-            let mut out = [R::default(); WAVE_SIZE];
-            for lane in 0..WAVE_SIZE {
-                out[lane] = f($($arg[lane]),+);
-            }
-            out
-        }
+        fn $body<$($generics)*>($($arg: $ty),*) -> $ret $block
 
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx2,fma")]
-        fn $wide<$($ty: Copy,)+ R: Copy + Default>($($arg: &Row<$ty>,)+ f: impl Fn($($ty),+) -> R) -> Row<R> {
-            $body($($arg,)+ f)
+        fn $wide<$($generics)*>($($arg: $ty),*) -> $ret {
+            $body($($arg),*)
         }
 
+        $(#[$meta])*
+        #[inline(always)]
+        pub(crate) fn $name<$($generics)*>($($arg: $ty),*) -> $ret {
+            #[cfg(target_arch = "x86_64")]
+            if crate::exec::lanes::wide() {
+                // SAFETY: the host has AVX2 and FMA, which is all that the function requires of its caller.
+                return unsafe { $wide($($arg),*) };
+            }
+            $body($($arg),*)
+        }
+    };
+}
+
+pub(crate) use wide_fn;
+
+macro_rules! mapping {
+    ($name:ident, $($arg:ident : $ty:ident),+) => {
         /// Applies `f` to every lane.
         #[inline(always)]
         pub(crate) fn $name<$($ty: Copy,)+ R: Copy + Default>(
             $($arg: &Row<$ty>,)+
             f: impl Fn($($ty),+) -> R,
         ) -> Row<R> {
-            #[cfg(target_arch = "x86_64")]
-            if wide() {
-                // SAFETY: the host has AVX2 and FMA, which is all that the function requires of its caller.
-                return unsafe { $wide($($arg,)+ f) };
+            let mut out = [R::default(); WAVE_SIZE];
+            for lane in 0..WAVE_SIZE {
+                out[lane] = f($($arg[lane]),+);
             }
-            $body($($arg,)+ f)
+            out
         }
     };
 }
 
-mapping!(map1, map1_body, map1_wide, a: A);
-mapping!(map2, map2_body, map2_wide, a: A, b: B);
-mapping!(map3, map3_body, map3_wide, a: A, b: B, c: C);
+mapping!(map1, a: A);
+mapping!(map2, a: A, b: B);
+mapping!(map3, a: A, b: B, c: C);
 
 /// Copies `from` to `to` in the lanes of `mask`.
 #[inline(always)]

@@ -81,8 +81,6 @@ fn run_block(cx: &mut Context<'_>, code: &mut CodeCache) -> Result<Option<Stop>,
 
 #[inline(always)]
 fn step(cx: &mut Context<'_>, inst: &Inst) -> Flow {
-    #[cfg(test)]
-    crate::tests::coverage::executed(inst);
     let config = &cx.wave.config;
     if inst.arch_top > config.arch_vgprs || inst.acc_top > config.acc_vgprs {
         return registers_missing(cx, inst);

@@ -1,38 +1,39 @@
 //! Runs a scalar closure over the lanes of a wave.
 
 use super::operand::{Fetch, Store};
-use crate::exec::lanes::{map1, map2, map3};
+use crate::exec::lanes::{map1, map2, map3, wide_fn};
 use crate::exec::{Context, Flow};
 use crate::float::Fp;
 use crate::instruction::Inst;
 
-#[inline(always)]
-pub(crate) fn apply1<A: Fetch, R: Store>(cx: &mut Context<'_>, inst: &Inst, f: impl Fn(A) -> R) -> Flow {
-    let row = map1(&A::fetch(cx, inst, 0), f);
-    R::store(cx, inst, &row);
-    Flow::Next
+wide_fn! {
+    /// One operand.
+    fn apply1 / apply1_wide / apply1_body [A: Fetch, R: Store, F: Fn(A) -> R]
+    (cx: &mut Context<'_>, inst: &Inst, f: F) -> Flow {
+        let row = map1(&A::fetch(cx, inst, 0), f);
+        R::store(cx, inst, &row);
+        Flow::Next
+    }
 }
 
-#[inline(always)]
-pub(crate) fn apply2<A: Fetch, B: Fetch, R: Store>(
-    cx: &mut Context<'_>,
-    inst: &Inst,
-    f: impl Fn(A, B) -> R,
-) -> Flow {
-    let row = map2(&A::fetch(cx, inst, 0), &B::fetch(cx, inst, 1), f);
-    R::store(cx, inst, &row);
-    Flow::Next
+wide_fn! {
+    /// Two operands.
+    fn apply2 / apply2_wide / apply2_body [A: Fetch, B: Fetch, R: Store, F: Fn(A, B) -> R]
+    (cx: &mut Context<'_>, inst: &Inst, f: F) -> Flow {
+        let row = map2(&A::fetch(cx, inst, 0), &B::fetch(cx, inst, 1), f);
+        R::store(cx, inst, &row);
+        Flow::Next
+    }
 }
 
-#[inline(always)]
-pub(crate) fn apply3<A: Fetch, B: Fetch, C: Fetch, R: Store>(
-    cx: &mut Context<'_>,
-    inst: &Inst,
-    f: impl Fn(A, B, C) -> R,
-) -> Flow {
-    let row = map3(&A::fetch(cx, inst, 0), &B::fetch(cx, inst, 1), &C::fetch(cx, inst, 2), f);
-    R::store(cx, inst, &row);
-    Flow::Next
+wide_fn! {
+    /// Three operands.
+    fn apply3 / apply3_wide / apply3_body [A: Fetch, B: Fetch, C: Fetch, R: Store, F: Fn(A, B, C) -> R]
+    (cx: &mut Context<'_>, inst: &Inst, f: F) -> Flow {
+        let row = map3(&A::fetch(cx, inst, 0), &B::fetch(cx, inst, 1), &C::fetch(cx, inst, 2), f);
+        R::store(cx, inst, &row);
+        Flow::Next
+    }
 }
 
 /// As [`apply1`] for a closure that depends on the floating-point mode. The usual mode is a constant in its own copy
@@ -86,7 +87,7 @@ macro_rules! vector_ops {
             exec: {
                 #[inline(always)]
                 fn operation($($arg: $ty),+) -> $ret $body
-                |cx, inst| crate::exec::vector::apply::call!(apply1 apply2 apply3; cx, inst, operation; $($ty),+)
+                |cx, inst| crate::exec::vector::apply::call!(cx, inst, operation; $($ty),+)
             },
             dst: <$ret as crate::exec::vector::operand::Store>::TY,
             src: crate::exec::vector::apply::kinds!($($ty),+),
@@ -100,8 +101,7 @@ macro_rules! vector_ops {
             exec: {
                 #[inline(always)]
                 fn operation($fp: crate::float::Fp, $($arg: $ty),+) -> $ret $body
-                |cx, inst| crate::exec::vector::apply::call!(
-                    apply_fp1 apply_fp2 apply_fp3; cx, inst, operation; $($ty),+)
+                |cx, inst| crate::exec::vector::apply::call!(fp cx, inst, operation; $($ty),+)
             },
             dst: <$ret as crate::exec::vector::operand::Store>::TY,
             src: crate::exec::vector::apply::kinds!($($ty),+),
@@ -111,16 +111,25 @@ macro_rules! vector_ops {
     };
 }
 
-/// Calls the function for the number of types given.
+/// Applies a function of as many operands as types are given. The function goes into a closure, which is inlined.
 macro_rules! call {
-    ($one:ident $two:ident $three:ident; $cx:expr, $inst:expr, $f:expr; $a:ty) => {
-        crate::exec::vector::apply::$one($cx, $inst, $f)
+    ($cx:expr, $inst:expr, $f:expr; $a:ty) => {
+        crate::exec::vector::apply::apply1($cx, $inst, |a: $a| $f(a))
     };
-    ($one:ident $two:ident $three:ident; $cx:expr, $inst:expr, $f:expr; $a:ty, $b:ty) => {
-        crate::exec::vector::apply::$two($cx, $inst, $f)
+    ($cx:expr, $inst:expr, $f:expr; $a:ty, $b:ty) => {
+        crate::exec::vector::apply::apply2($cx, $inst, |a: $a, b: $b| $f(a, b))
     };
-    ($one:ident $two:ident $three:ident; $cx:expr, $inst:expr, $f:expr; $a:ty, $b:ty, $c:ty) => {
-        crate::exec::vector::apply::$three($cx, $inst, $f)
+    ($cx:expr, $inst:expr, $f:expr; $a:ty, $b:ty, $c:ty) => {
+        crate::exec::vector::apply::apply3($cx, $inst, |a: $a, b: $b, c: $c| $f(a, b, c))
+    };
+    (fp $cx:expr, $inst:expr, $f:expr; $a:ty) => {
+        crate::exec::vector::apply::apply_fp1($cx, $inst, |fp, a: $a| $f(fp, a))
+    };
+    (fp $cx:expr, $inst:expr, $f:expr; $a:ty, $b:ty) => {
+        crate::exec::vector::apply::apply_fp2($cx, $inst, |fp, a: $a, b: $b| $f(fp, a, b))
+    };
+    (fp $cx:expr, $inst:expr, $f:expr; $a:ty, $b:ty, $c:ty) => {
+        crate::exec::vector::apply::apply_fp3($cx, $inst, |fp, a: $a, b: $b, c: $c| $f(fp, a, b, c))
     };
 }
 

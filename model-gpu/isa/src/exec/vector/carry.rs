@@ -8,7 +8,7 @@
 )]
 
 use super::operand::{Fetch, FloatBits, Store, write_mask};
-use crate::exec::lanes::{collect, map2, map3};
+use crate::exec::lanes::{collect, map2, map3, wide_fn};
 use crate::exec::{Context, Flow};
 use crate::instruction::{Inst, Op, Traits};
 use crate::operand::Ty;
@@ -28,13 +28,10 @@ fn mask_bits(mask: u64) -> [bool; 64] {
     std::array::from_fn(|lane| mask >> lane & 1 == 1)
 }
 
+wide_fn! {
 /// A sum or difference with its carry; CLAMP saturates.
-fn with_carry(
-    cx: &mut Context<'_>,
-    inst: &Inst,
-    f: impl Fn(u32, u32, bool) -> (u32, bool),
-    saturated: u32,
-) -> Flow {
+fn with_carry / with_carry_wide / with_carry_body [F: Fn(u32, u32, bool) -> (u32, bool)]
+(cx: &mut Context<'_>, inst: &Inst, f: F, saturated: u32) -> Flow {
     let (a, b) = (u32::fetch(cx, inst, 0), u32::fetch(cx, inst, 1));
     let carry_in = if inst.row.op.traits.mask_in { mask_bits(mask_operand(cx, inst)) } else { [false; 64] };
     let out = map3(&a, &b, &carry_in, f);
@@ -44,21 +41,29 @@ fn with_carry(
     write_mask_result(cx, inst, carry);
     Flow::Next
 }
+}
 
+#[inline(always)]
 fn add(a: u32, b: u32, carry: bool) -> (u32, bool) {
     let sum = u64::from(a) + u64::from(b) + u64::from(carry);
     (sum as u32, sum >> 32 != 0)
 }
 
+#[inline(always)]
 fn sub(a: u32, b: u32, borrow: bool) -> (u32, bool) {
     let difference = i64::from(a) - i64::from(b) - i64::from(borrow);
     (difference as u32, difference < 0)
 }
 
+#[inline(always)]
+fn sub_reversed(a: u32, b: u32, borrow: bool) -> (u32, bool) {
+    sub(b, a, borrow)
+}
+
 macro_rules! carries {
     ($($name:ident $mask_in:literal $f:expr, $saturated:expr;)*) => { $(
         pub(crate) const $name: Op = Op {
-            exec: |cx, inst| with_carry(cx, inst, $f, $saturated),
+            exec: |cx, inst| with_carry(cx, inst, |a, b, carry| $f(a, b, carry), $saturated),
             dst: Ty::B32,
             src: [Ty::B32, Ty::B32, if $mask_in { Ty::Mask } else { Ty::None }],
             traits: Traits { carry_out: true, mask_in: $mask_in, integer_clamp: true, ..Traits::NONE },
@@ -69,10 +74,10 @@ macro_rules! carries {
 carries! {
     v_add_co_u32 false add, u32::MAX;
     v_sub_co_u32 false sub, 0;
-    v_subrev_co_u32 false |a, b, borrow| sub(b, a, borrow), 0;
+    v_subrev_co_u32 false sub_reversed, 0;
     v_addc_co_u32 true add, u32::MAX;
     v_subb_co_u32 true sub, 0;
-    v_subbrev_co_u32 true |a, b, borrow| sub(b, a, borrow), 0;
+    v_subbrev_co_u32 true sub_reversed, 0;
 }
 
 pub(crate) const v_cndmask_b32: Op = Op {
@@ -88,8 +93,10 @@ pub(crate) const v_cndmask_b32: Op = Op {
     traits: Traits { mask_in: true, ..Traits::NONE },
 };
 
+wide_fn! {
 /// A 64-bit multiply-add with its overflow; CLAMP saturates.
-fn mad64(cx: &mut Context<'_>, inst: &Inst, f: impl Fn(u32, u32, u64) -> (u64, bool, u64)) -> Flow {
+fn mad64 / mad64_wide / mad64_body [F: Fn(u32, u32, u64) -> (u64, bool, u64)]
+(cx: &mut Context<'_>, inst: &Inst, f: F) -> Flow {
     let (a, b, c) = (u32::fetch(cx, inst, 0), u32::fetch(cx, inst, 1), u64::fetch(cx, inst, 2));
     let out = map3(&a, &b, &c, f);
     let overflow = collect(&out.map(|(_, overflow, _)| overflow));
@@ -97,6 +104,7 @@ fn mad64(cx: &mut Context<'_>, inst: &Inst, f: impl Fn(u32, u32, u64) -> (u64, b
     u64::store(cx, inst, &out.map(|(value, overflow, limit)| if clamp && overflow { limit } else { value }));
     write_mask_result(cx, inst, overflow);
     Flow::Next
+}
 }
 
 const MAD64: Traits = Traits { carry_out: true, integer_clamp: true, ..Traits::NONE };

@@ -3,27 +3,25 @@
 
 use super::carry::write_mask_result;
 use super::operand::{Fetch, write_mask};
-use crate::exec::lanes::{collect, map2};
+use crate::exec::lanes::{collect, map2, wide_fn};
 use crate::exec::{Context, Flow};
 use crate::float::F16;
 use crate::float::classify::Float;
 use crate::instruction::{Inst, Op, Traits};
 use crate::operand::Ty;
 
-#[inline(always)]
-fn compare<A: Fetch, B: Fetch>(
-    cx: &mut Context<'_>,
-    inst: &Inst,
-    to_exec: bool,
-    f: impl Fn(A, B) -> bool,
-) -> Flow {
-    let mask = collect(&map2(&A::fetch(cx, inst, 0), &B::fetch(cx, inst, 1), f));
-    let active = write_mask(cx, inst);
-    write_mask_result(cx, inst, mask);
-    if to_exec {
-        cx.wave.set_exec(mask & active);
+wide_fn! {
+    /// Runs a relation over the lanes.
+    fn compare / compare_wide / compare_body [A: Fetch, B: Fetch, F: Fn(A, B) -> bool]
+    (cx: &mut Context<'_>, inst: &Inst, to_exec: bool, f: F) -> Flow {
+        let mask = collect(&map2(&A::fetch(cx, inst, 0), &B::fetch(cx, inst, 1), f));
+        let active = write_mask(cx, inst);
+        write_mask_result(cx, inst, mask);
+        if to_exec {
+            cx.wave.set_exec(mask & active);
+        }
+        Flow::Next
     }
-    Flow::Next
 }
 
 /// Less or greater: neither equal nor unordered.
@@ -35,13 +33,13 @@ fn unequal(order: Option<std::cmp::Ordering>) -> bool {
 macro_rules! comparisons {
     ($a:ty, $b:ty; $($cmp:ident $cmpx:ident $f:expr;)*) => { $(
         pub(crate) const $cmp: Op = Op {
-            exec: |cx, inst| compare::<$a, $b>(cx, inst, false, $f),
+            exec: |cx, inst| compare::<$a, $b, _>(cx, inst, false, $f),
             dst: Ty::Mask,
             src: [<$a as Fetch>::TY, <$b as Fetch>::TY, Ty::None],
             traits: Traits::NONE,
         };
         pub(crate) const $cmpx: Op = Op {
-            exec: |cx, inst| compare::<$a, $b>(cx, inst, true, $f),
+            exec: |cx, inst| compare::<$a, $b, _>(cx, inst, true, $f),
             dst: Ty::Mask,
             src: [<$a as Fetch>::TY, <$b as Fetch>::TY, Ty::None],
             traits: Traits::NONE,

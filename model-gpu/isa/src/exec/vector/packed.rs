@@ -8,7 +8,7 @@
 )]
 
 use super::operand::{modify16, raw32, raw64, write32, write64};
-use crate::exec::lanes::{Row, map1, map3};
+use crate::exec::lanes::{Row, map1, map3, wide_fn};
 use crate::exec::{Context, Flow};
 use crate::float::arithmetic::{add16, add32, fma16, fma32, mul16, mul32};
 use crate::float::classify::{maximum, minimum};
@@ -36,7 +36,10 @@ fn join(low: &Row<u16>, high: &Row<u16>) -> Row<u32> {
     std::array::from_fn(|lane| u32::from(low[lane]) | u32::from(high[lane]) << 16)
 }
 
-fn packed16(cx: &mut Context<'_>, inst: &Inst, f: impl Fn(u16, u16, u16) -> u16) -> Flow {
+wide_fn! {
+/// Both halves of a packed operation.
+fn packed16 / packed16_wide / packed16_body [F: Fn(u16, u16, u16) -> u16]
+(cx: &mut Context<'_>, inst: &Inst, f: F) -> Flow {
     let result = |cx: &Context<'_>, high: bool| {
         let sources: [Row<u16>; 3] = std::array::from_fn(|n| half_row(cx, inst, n, high));
         map3(&sources[0], &sources[1], &sources[2], &f)
@@ -44,6 +47,7 @@ fn packed16(cx: &mut Context<'_>, inst: &Inst, f: impl Fn(u16, u16, u16) -> u16)
     let row = join(&result(cx, false), &result(cx, true));
     write32(cx, inst, &row);
     Flow::Next
+}
 }
 
 fn packed_f16(cx: &mut Context<'_>, inst: &Inst, f: impl Fn(Fp, F16, F16, F16) -> F16) -> Flow {
@@ -146,8 +150,10 @@ fn single_row(cx: &Context<'_>, inst: &Inst, n: usize, high: bool) -> Row<f32> {
     map1(&raw64(cx, inst, n), |value| fp.flush_in32(f32::from_bits((value >> shift) as u32 ^ sign)))
 }
 
-#[inline(always)]
-fn packed_f32(cx: &mut Context<'_>, inst: &Inst, f: impl Fn(Fp, f32, f32, f32) -> f32) -> Flow {
+wide_fn! {
+/// Both halves of a packed operation on singles.
+fn packed_f32 / packed_f32_wide / packed_f32_body [F: Fn(Fp, f32, f32, f32) -> f32]
+(cx: &mut Context<'_>, inst: &Inst, f: F) -> Flow {
     let fp = cx.fp;
     let clamp = inst.clamp;
     let result = |cx: &Context<'_>, high: bool| {
@@ -166,11 +172,12 @@ fn packed_f32(cx: &mut Context<'_>, inst: &Inst, f: impl Fn(Fp, f32, f32, f32) -
     write64(cx, inst, &row);
     Flow::Next
 }
+}
 
 macro_rules! packed_singles {
     ($($name:ident $sources:literal $f:expr;)*) => { $(
         pub(crate) const $name: Op = Op {
-            exec: |cx, inst| packed_f32(cx, inst, $f),
+            exec: |cx, inst| packed_f32(cx, inst, |fp, a, b, c| $f(fp, a, b, c)),
             dst: Ty::PackedF32,
             src: [Ty::PackedF32, Ty::PackedF32, if $sources == 3 { Ty::PackedF32 } else { Ty::None }],
             traits: Traits::NONE,
@@ -180,8 +187,8 @@ macro_rules! packed_singles {
 
 packed_singles! {
     v_pk_fma_f32 3 fma32;
-    v_pk_mul_f32 2 |fp, a, b, _| mul32(fp, a, b);
-    v_pk_add_f32 2 |fp, a, b, _| add32(fp, a, b);
+    v_pk_mul_f32 2 (|fp, a, b, _| mul32(fp, a, b));
+    v_pk_add_f32 2 (|fp, a, b, _| add32(fp, a, b));
 }
 
 /// Low result from the first source, high result from the second, each from the half that OP_SEL names.
