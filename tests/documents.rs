@@ -1,7 +1,7 @@
 //! Every shell line of the documents does what its document says.
 //!
-//! A block marked `sh` runs as it stands. Lines that begin with `scripts/` belong to the checkout; everything else is what a
-//! user types next to a program of their own, and runs inside a ROCm root on the software GPU with that program in the
+//! A block marked `sh` runs as it stands. Blocks whose lines begin with `scripts/` run in the checkout; everything else is what
+//! a user types next to a program of their own, and runs inside a ROCm root on the software GPU with that program in the
 //! current folder. A block that should not be run, such as sample output, is not marked `sh`.
 
 mod rocm;
@@ -97,6 +97,19 @@ fn what_a_user_types_runs_in_the_order_of_each_document() {
         }
     }
     assert!(ran >= 5, "only {ran} blocks were found: are they still marked sh?");
+}
+
+#[test]
+fn what_a_user_types_in_the_checkout_runs() {
+    for document in documents() {
+        for block in blocks(&document).iter().filter(|block| block.of_the_checkout()) {
+            // The two set-up commands have tests of their own.
+            if !["scripts/demo", "scripts/test"].contains(&block.text.trim()) {
+                let output = Command::new("sh").args(["-ec", &block.text]).current_dir(checkout()).output();
+                well(block, &output.expect("sh can be run"));
+            }
+        }
+    }
 }
 
 #[test]

@@ -25,6 +25,7 @@ fn hip(name: &str, release: Release) -> Run {
 on_both_releases! {
     increment
     saxpy
+    hidden_pointers
     histogram
     pointer_table
     module_variables
@@ -298,6 +299,17 @@ fn copies(release: Release) {
 }
 
 /// A kernel that talks to the host must not say everything five times; memory is right whichever way that is reached.
+/// Memory that is not put back and that no pointer argument leads to.
+fn hidden_pointers(release: Release) {
+    let run = hip("hidden_pointers", release);
+    for kernel in ["add_managed", "add_boxed", "add_packed"] {
+        let dispatch = run.report().of_kernel(kernel, 1)[0];
+        let untracked = (Outcome::Declined, Some(Reason::UntrackedMemory));
+        assert_eq!((dispatch.outcome, dispatch.reason), untracked, "{kernel}: {run}");
+        assert!(dispatch.passes.is_empty(), "{run}");
+    }
+}
+
 fn print(release: Release) {
     let run = hip("print", release);
     let dispatch = run.report().of_kernel("speak", 1)[0];

@@ -41,6 +41,7 @@ pub struct LoadedKernel {
     pub kernel_object: u64,
     /// What the code object says of it.
     pub kernel: Kernel,
+    managed: Option<Arc<str>>,
     demangled: OnceLock<String>,
 }
 
@@ -48,6 +49,12 @@ impl LoadedKernel {
     /// Signature in the source language; computed once.
     pub fn demangled(&self) -> &str {
         self.demangled.get_or_init(|| self.kernel.demangled())
+    }
+
+    /// A `__managed__` variable of its code object, if there is one. The object then holds a pointer to it that no argument
+    /// shows; the compiler calls the initial value `NAME.managed`.
+    pub fn managed_variable(&self) -> Option<&str> {
+        self.managed.as_deref()
     }
 
     /// Mangled name without `.kd`.
@@ -246,11 +253,14 @@ impl Found {
                 }
             }
         }
+        let managed = object.variables().iter().find_map(|variable| variable.name.strip_suffix(".managed"));
+        let managed: Option<Arc<str>> = managed.map(Arc::from);
         self.kernels.extend(object.into_kernels().into_iter().map(|kernel| LoadedKernel {
             agent,
             executable,
             kernel_object: kernel.descriptor_address().wrapping_add_signed(loaded.load_delta),
             kernel,
+            managed: managed.clone(),
             demangled: OnceLock::new(),
         }));
     }

@@ -77,6 +77,28 @@ fn a_word_of_a_structure_counts_only_inside_known_memory() {
 }
 
 #[test]
+fn a_word_of_a_structure_counts_at_every_offset() {
+    for shift in 0..8 {
+        let rig = Rig::new();
+        let (out, data) = (rig.allocate(64), host(&rig));
+        let words = (u128::from(data) << (8 * shift)).to_le_bytes();
+        let half =
+            |part: std::ops::Range<usize>| u64::from_le_bytes(words[part].try_into().expect("8 bytes"));
+        rig.queue(16).run(COUNT, &[out, half(0..8), half(8..16)]);
+        assert!(declined(&rig.finish().0.remove(0)).starts_with("argument 1"), "at {shift}");
+    }
+}
+
+#[test]
+fn a_word_of_a_structure_counts_in_memory_that_only_the_runtime_knows() {
+    let rig = Rig::new();
+    let out = rig.allocate(64);
+    let locked = rig.fake.allocate_host(4096).expect("host memory");
+    rig.queue(16).run(COUNT, &[out, 3, locked]);
+    assert!(declined(&rig.finish().0.remove(0)).contains("only the runtime knows"));
+}
+
+#[test]
 fn shared_and_special_device_memory_declines() {
     let rig = Rig::new();
     let data = rig.allocate(64);

@@ -164,15 +164,18 @@ pub(super) fn word(kernarg: &[u8], offset: u64) -> Option<u64> {
     Some(u64::from_le_bytes(bytes.try_into().ok()?))
 }
 
-/// The explicit arguments that are addresses, and each aligned word of those passed by value, which may be one.
+/// The explicit arguments that are addresses, and each word of those passed by value, which may be one. A packed structure
+/// has its pointers anywhere, so every offset is looked at.
 fn pointers(metadata: &code_object::Kernel, kernarg: &[u8]) -> Vec<Pointer> {
     let mut pointers = Vec::new();
     for (argument, explicit) in (0..).zip(metadata.explicit_arguments()) {
-        if !matches!(explicit.value_kind, ValueKind::GlobalBuffer | ValueKind::ByValue) {
-            continue;
-        }
+        let step = match explicit.value_kind {
+            ValueKind::GlobalBuffer => 8,
+            ValueKind::ByValue => 1,
+            _ => continue,
+        };
         let end = explicit.offset.saturating_add(explicit.size).min(kernarg.len() as u64);
-        let words = (explicit.offset.next_multiple_of(8)..).step_by(8).take_while(|offset| offset + 8 <= end);
+        let words = (explicit.offset..).step_by(step).take_while(|offset| offset + 8 <= end);
         let addresses = words.filter_map(|offset| word(kernarg, offset)).filter(|&address| address != 0);
         pointers.extend(addresses.map(|address| Pointer { argument, address }));
     }

@@ -2,8 +2,9 @@
 //!
 //! A pass that changes such memory changes what the next one sees, so the dispatch runs once unless `--allow untracked` is
 //! given. Pointers must lead to captured memory: an address that nobody knows counts against them. A word inside a structure
-//! counts only when it lies in memory that is known and not captured, since it may be anything. Memory that the kernel
-//! provably only reads needs no restore.
+//! counts only when it lies in memory that is known, to us or to the runtime, and not captured, since it may be anything.
+//! Memory that the kernel provably only reads needs no restore. A managed variable is reached through a pointer in its
+//! module, so every kernel of that module may write it.
 
 use super::decide::Pointer;
 use super::{Refusal, Window};
@@ -11,6 +12,10 @@ use crate::inventory::{Exclusion, Region};
 use crate::sync::Arc;
 use code_object::{Access, AddressSpace, Argument, ValueKind};
 use hsa_replay_contract::{Allow, Reason};
+use std::ops::Range;
+
+/// Addresses that a program can have memory at: neither small numbers nor non-canonical words.
+const USER_SPACE: Range<u64> = 0x1_0000..1 << 47;
 
 impl Window<'_> {
     /// Refuses arguments that lead to memory which is not put back. Asked again when it is settled what is captured, since
@@ -24,7 +29,9 @@ impl Window<'_> {
         let Some(loaded) = &kernel.loaded else {
             return Err(Refusal::new(Reason::UnknownKernel));
         };
-        match self.untracked(&loaded.kernel, pointers, modules) {
+        let managed =
+            loaded.managed_variable().map(|name| format!("its module has the managed variable {name}"));
+        match managed.or_else(|| self.untracked(&loaded.kernel, pointers, modules)) {
             Some(detail) if !self.allow(Allow::Untracked) => {
                 Err(Refusal::with(Reason::UntrackedMemory, detail))
             }
@@ -67,8 +74,15 @@ impl Window<'_> {
         // A pointer one past the end of an array belongs to the array.
         match at(address).or_else(|| at(address.wrapping_sub(1)).filter(|_| is_pointer)) {
             Some(known) => known,
-            None => is_pointer.then_some("memory that no call has shown"),
+            None if is_pointer => Some("memory that no call has shown"),
+            None => self.is_known_below(address).then_some("memory that only the runtime knows"),
         }
+    }
+
+    /// Whether the runtime knows an address that no hook has seen, such as host memory that was locked for the agent.
+    fn is_known_below(&self, address: u64) -> bool {
+        USER_SPACE.contains(&address)
+            && self.process.runtime.pointer_facts(address).is_ok_and(|facts| facts.kind != 0)
     }
 }
 
