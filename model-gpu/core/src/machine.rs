@@ -9,7 +9,7 @@ use crate::counters::Counters;
 use crate::dispatch::Pool;
 use crate::events::{Events, MemoryException};
 use crate::faults::{Action, FaultPlan, Kind};
-use crate::memory::{Buffer, Fault, Memory, Request};
+use crate::memory::{Buffer, Fault, Memory, Request, View};
 use crate::queues::{Doorbells, Queue, Spec, Worker};
 use crate::signal::EMPTY_MAILBOX;
 use crate::{Refusal, say};
@@ -97,7 +97,7 @@ impl Machine {
         self.queues.write().push(queue.clone());
         self.doorbells.watch(self);
         let worker = Worker::start(self.clone(), queue.clone()).map_err(|_| {
-            self.queues.write().retain(|q| q.id != queue.id);
+            let _ = self.remove_queue(queue.id);
             Refusal::NoSlot
         })?;
         self.workers.lock().push(worker);
@@ -130,7 +130,15 @@ impl Machine {
         if let Some(worker) = worker {
             worker.join();
         }
-        self.queues.write().retain(|q| q.id != id);
+        self.remove_queue(id)
+    }
+
+    /// Takes a queue off the list and gives its doorbell back. Of several callers, one does.
+    fn remove_queue(&self, id: u32) -> Result<(), Refusal> {
+        let mut queues = self.queues.write();
+        let at = queues.iter().position(|q| q.id == id).ok_or(Refusal::NotFound)?;
+        let queue = queues.remove(at);
+        drop(queues);
         self.doorbells.release(queue.spec.agent, queue.slot);
         Ok(())
     }
@@ -193,7 +201,7 @@ impl Machine {
     pub fn set_event_page(&self, address: u64) {
         let view = self.memory.view(0);
         for slot in 0..u64::from(crate::events::SIGNAL_EVENT_LIMIT) {
-            if view.store(address + slot * 8, EMPTY_MAILBOX).is_err() {
+            if view.store(address.wrapping_add(slot * 8), EMPTY_MAILBOX).is_err() {
                 return;
             }
         }
@@ -202,14 +210,13 @@ impl Machine {
     }
 
     /// A wave sent an interrupt with the low `bits` bits of an event's number: sets the events that match and whose
-    /// mailbox was written.
-    pub fn interrupt(&self, agent: usize, partial: u32, bits: u32) {
+    /// mailbox was written. `view` is the memory as the wave's agent sees it.
+    pub fn interrupt(&self, view: &View<'_>, partial: u32, bits: u32) {
         let mask = if bits >= 32 { u32::MAX } else { (1 << bits) - 1 };
         let page = *self.event_page.lock();
         for id in (1..crate::events::SIGNAL_EVENT_LIMIT).filter(|id| id & mask == partial & mask) {
             if let Some(page) = page {
-                let view = self.memory.view(agent);
-                let slot = page + u64::from(id) * 8;
+                let slot = page.wrapping_add(u64::from(id) * 8);
                 if view.load::<u64>(slot).unwrap_or(EMPTY_MAILBOX) == EMPTY_MAILBOX {
                     continue;
                 }

@@ -2,6 +2,7 @@
 
 mod program;
 
+use std::sync::mpsc;
 use std::time::Duration;
 
 use model_gpu_core::events::{Kind as EventKind, Want};
@@ -145,4 +146,28 @@ fn less_group_memory_than_the_kernel_has_is_an_error() {
         std::thread::yield_now();
     }
     assert_eq!(program.value(50), 4);
+}
+
+/// Sends 2000 interrupts for event 0 in each wave: s_mov_b32 m0, 0; s_movk_i32 s4, 2000; s_sendmsg 1; s_sub_u32 s4, s4, 1;
+/// s_cmp_lg_u32 s4, 0; s_cbranch_scc1 to the message; s_endpgm.
+const INTERRUPTS: [u32; 7] =
+    [0xbefc_0080, 0xb004_07d0, 0xbf90_0001, 0x8084_8104, 0xbf07_8004, 0xbf85_fffc, 0xbf81_0000];
+
+#[test]
+fn interrupts_of_waves_go_out_while_others_wait_to_change_the_map() {
+    let (done, ended) = mpsc::channel();
+    // A thread of its own: what hangs must not hang the test's end too.
+    std::thread::spawn(move || {
+        let program = Program::start();
+        program.memory(TARGET, 1 << 16);
+        program.machine.set_event_page(TARGET);
+        let object = program.load(&kernel(&INTERRUPTS));
+        program.dispatch(0, object, 256, 64, TARGET);
+        while program.value(0) != 0 {
+            let id = program.memory(TARGET + (1 << 20), 4096);
+            program.machine.memory.free(id).expect("allocated");
+        }
+        done.send(()).expect("the test waits");
+    });
+    ended.recv_timeout(Duration::from_secs(120)).expect("kernel and allocations get on");
 }

@@ -21,7 +21,9 @@ const EVENT_BITS: u32 = 12;
 #[derive(Debug)]
 pub(super) struct Surroundings<'m> {
     pub(super) machine: &'m Machine,
-    pub(super) agent: usize,
+    /// The view that the waves run under. A thread must not make another meanwhile: it would wait for whoever waits to
+    /// change the map, and that one for this view.
+    pub(super) view: &'m View<'m>,
 }
 
 impl Environment for Surroundings<'_> {
@@ -38,7 +40,7 @@ impl Environment for Surroundings<'_> {
             INTERRUPT => {
                 // Device libraries send eight bits of the number, newer ones all of them.
                 let bits = if m0 < 256 { 8 } else { EVENT_BITS };
-                self.machine.interrupt(self.agent, m0, bits);
+                self.machine.interrupt(self.view, m0, bits);
                 self.machine.nudge();
                 Ok(())
             }

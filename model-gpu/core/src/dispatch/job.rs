@@ -181,7 +181,6 @@ impl Job {
     }
 
     fn run(&self, machine: &Machine, queue: &Queue, bench: &mut Bench, mut started: Started) {
-        let surroundings = Surroundings { machine, agent: self.launch.agent };
         let before: u64 = started.group.waves().iter().map(Wave::executed).sum();
         let mut outcome = Ok(Progress::Running);
         for _ in 0..SLICES {
@@ -190,6 +189,7 @@ impl Job {
                 bench.generation = view.generation();
                 bench.code.invalidate();
             }
+            let surroundings = Surroundings { machine, view: &view };
             outcome = started.group.run(&mut Interpreter::new(&view, &surroundings, &mut bench.code), SLICE);
             if !matches!(outcome, Ok(Progress::Running)) || queue.shall_stop() {
                 break;
