@@ -37,7 +37,7 @@ pub enum Exception {
         /// What is unknown or wrong, and the mnemonic when that is known.
         reason: String,
     },
-    /// `s_trap`: 2 is `llvm.trap` (abort), 3 is `llvm.debugtrap`.
+    /// `s_trap`: 2 is `llvm.trap` (abort). 3 (`llvm.debugtrap`) raises nothing.
     #[error("trap {id} at pc {pc:#x}")]
     Trap {
         /// Address of the instruction.

@@ -72,6 +72,8 @@ pub(crate) struct Traits {
     pub(crate) literal: Literal,
     /// Memory operations: the width of the data operand and of the result.
     pub(crate) data: Ty,
+    /// Memory operations: bytes of the access when it is narrower than a register; zero otherwise.
+    pub(crate) narrow: u8,
     /// The integer result saturates with CLAMP; without this, CLAMP on an integer result is refused.
     pub(crate) integer_clamp: bool,
 }
@@ -94,6 +96,7 @@ impl Traits {
         accumulate: false,
         literal: Literal::None,
         data: Ty::None,
+        narrow: 0,
         integer_clamp: false,
     };
 }

@@ -59,6 +59,11 @@ impl Ty {
         matches!(self, Ty::F16 | Ty::F32 | Ty::F64 | Ty::PackedF16 | Ty::PackedF32)
     }
 
+    /// Whether a source takes negation and absolute value outside of VOP3P.
+    pub(crate) fn has_sign_modifiers(self) -> bool {
+        self.is_float() && self != Ty::PackedF16
+    }
+
     pub(crate) fn is_16_bit(self) -> bool {
         matches!(self, Ty::B16 | Ty::F16)
     }

@@ -32,6 +32,15 @@ fn sdwa_source(code: u32, scalar: bool, fields: u32, ty: Ty) -> Result<Src, Ille
     })
 }
 
+fn check_signs(inst: &Inst) -> Result<(), Illegal> {
+    for (n, src) in inst.src.iter().enumerate() {
+        if (src.negate || src.absolute) && !inst.row.op.src[n].has_sign_modifiers() {
+            return Err(Illegal::new(2, format!("{}: source {n} has no sign modifiers", inst.mnemonic())));
+        }
+    }
+    Ok(())
+}
+
 /// Fills in the first source, the modifiers of the second (already set from the first word) and the destination's part.
 pub(super) fn sdwa(inst: &mut Inst, word: u32, second_code: u32, compares: bool) -> Result<(), Illegal> {
     inst.suffix = Suffix::Sdwa;
@@ -41,6 +50,7 @@ pub(super) fn sdwa(inst: &mut Inst, word: u32, second_code: u32, compares: bool)
     if kinds[1] != Ty::None && kinds[1] != Ty::Mask {
         inst.src[1] = sdwa_source(second_code, word >> 31 & 1 == 1, word >> 24, kinds[1])?;
     }
+    check_signs(inst)?;
     if compares {
         inst.sdst = if word >> 15 & 1 == 1 { (word >> 8 & 0x7f) as u16 } else { 106 };
         return Ok(());
@@ -69,6 +79,7 @@ pub(super) fn dpp(inst: &mut Inst, word: u32) -> Result<(), Illegal> {
     inst.src[0] = Src { negate: word >> 20 & 1 == 1, absolute: word >> 21 & 1 == 1, ..first };
     inst.src[1].negate = word >> 22 & 1 == 1;
     inst.src[1].absolute = word >> 23 & 1 == 1;
+    check_signs(inst)?;
     inst.dpp = Some(Dpp {
         control,
         row_mask: (word >> 28) as u8,

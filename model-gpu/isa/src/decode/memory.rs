@@ -128,6 +128,11 @@ pub(super) fn mubuf(address: u64, words: &[u32]) -> Result<Inst, Illegal> {
     inst.index_enable = low >> 13 & 1 == 1;
     inst.returns = low >> 14 & 1 == 1;
     inst.to_lds = low >> 16 & 1 == 1;
+    if inst.to_lds
+        && (row.op.dst != Ty::B32 || row.op.traits.data != Ty::None || row.mnemonic.contains("d16"))
+    {
+        return Err(Illegal::new(2, format!("{}: there is no form that loads to LDS", row.mnemonic)));
+    }
     inst.src[2] = Src::scalar((high >> 14 & 0x7c) as u16);
     inst.scalar_offset = source(high >> 24, Ty::B32, 2)?;
     let address_kind = match (inst.index_enable, inst.offset_enable) {

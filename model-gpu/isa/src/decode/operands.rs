@@ -75,8 +75,9 @@ fn inline_constant(code: u32, ty: Ty) -> Option<u64> {
         _ => return None,
     };
     Some(match ty {
-        Ty::B16 | Ty::F16 | Ty::PackedB16 | Ty::PackedF16 => u64::from(half),
+        Ty::B16 | Ty::F16 | Ty::PackedF16 => u64::from(half),
         Ty::B64 | Ty::F64 | Ty::Mask | Ty::B256 => double,
+        // Packed 16-bit integers too: the upper half of the single is what there is.
         _ => u64::from(single),
     })
 }

@@ -4,7 +4,7 @@
 use super::operands::{LITERAL, blank, note_all, scalar_destination, source};
 use super::vector::destination;
 use super::{Illegal, row, second};
-use crate::instruction::{Encoding, Inst, Suffix, Unused};
+use crate::instruction::{Encoding, Inst, Literal, Suffix, Unused};
 use crate::operand::{Kind, Part, Src, Ty};
 
 /// Where the short forms lie among the VOP3 opcodes.
@@ -36,9 +36,15 @@ pub(super) fn vop3(address: u64, words: &[u32]) -> Result<Inst, Illegal> {
     let mut inst = blank(address, row, Encoding::Vop3, 2);
     let op = &row.op;
     inst.suffix = if family == Encoding::Vop3 { Suffix::None } else { Suffix::E64 };
+    if op.traits.literal != Literal::None {
+        return Err(Illegal::new(2, format!("{}: there is no VOP3 form", row.mnemonic)));
+    }
     let codes = [high & 0x1ff, high >> 9 & 0x1ff, high >> 18 & 0x1ff];
     for (n, code) in codes.into_iter().enumerate() {
         inst.src[n] = operand(code, op.src[n])?;
+    }
+    if matches!(row.mnemonic, "v_readlane_b32" | "v_writelane_b32") && inst.src[1].kind == Kind::Vector {
+        return Err(Illegal::new(2, format!("{}: the lane select is a vector register", row.mnemonic)));
     }
     if op.traits.accumulate {
         inst.src[2] = super::operands::vector((low & 0xff) as u16, op.dst.registers(), 2)?;
@@ -70,7 +76,7 @@ pub(super) fn vop3(address: u64, words: &[u32]) -> Result<Inst, Illegal> {
 fn modifiers(inst: &mut Inst, absolute: u32, negate: u32) -> Result<(), Illegal> {
     for n in 0..3 {
         let (absolute, negate) = (absolute >> n & 1 == 1, negate >> n & 1 == 1);
-        if (absolute || negate) && !inst.row.op.src[n].is_float() {
+        if (absolute || negate) && !inst.row.op.src[n].has_sign_modifiers() {
             return Err(Illegal::new(2, format!("{}: source {n} has no sign modifiers", inst.mnemonic())));
         }
         inst.src[n].absolute = absolute;
@@ -144,6 +150,7 @@ pub(super) fn vop3p(address: u64, words: &[u32]) -> Result<Inst, Illegal> {
         _ => {}
     }
     check_packed_constants(&inst)?;
+    check_dot_modifiers(&inst)?;
     if inst.clamp && !op.dst.is_float() && !op.traits.integer_clamp {
         return Err(Illegal::new(2, format!("{}: CLAMP is not defined", inst.mnemonic())));
     }
@@ -170,6 +177,25 @@ fn check_packed_constants(inst: &Inst) -> Result<(), Illegal> {
         }
     }
     Ok(())
+}
+
+/// Dot products: those of integers take their elements as they are; the accumulator is one whole register, whose high
+/// negation can only repeat the low one.
+fn check_dot_modifiers(inst: &Inst) -> Result<(), Illegal> {
+    let mnemonic = inst.row.mnemonic;
+    if !mnemonic.starts_with("v_dot") {
+        return Ok(());
+    }
+    let negated = inst.src.iter().any(|src| src.negate) || inst.neg_hi != 0;
+    let defined = match mnemonic {
+        "v_dot2_f32_f16" => inst.op_sel & 4 == 0 && (inst.neg_hi & 4 == 0 || inst.src[2].negate),
+        "v_dot2_i32_i16" | "v_dot2_u32_u16" => inst.op_sel == 0 && inst.op_sel_hi & 3 == 3 && !negated,
+        _ => inst.op_sel == 0 && !negated,
+    };
+    if defined {
+        return Ok(());
+    }
+    Err(Illegal::new(2, format!("{mnemonic}: these operand modifiers are not defined")))
 }
 
 /// Matrix instructions: accumulation-file bits instead of OP_SEL_HI, broadcast controls instead of the modifiers.

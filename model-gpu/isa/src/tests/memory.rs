@@ -181,3 +181,26 @@ fn buffers_check_their_bounds() {
     rig.run(&[0xe050_1004, 0x8002_0a02]);
     assert_eq!([0, 5, 14, 15, 60].map(|lane| rig.get(10, lane)), [101, 106, 115, 0, 0]);
 }
+
+#[test]
+fn buffer_bounds_count_the_bytes_that_are_accessed_and_the_scalar_offset() {
+    let mut rig = rig();
+    for n in 0..32 {
+        rig.memory.write32(DATA + 4 * n, 0x0101_0101 * (n as u32 + 1));
+    }
+    rig.wave.set_sgpr64(8, DATA);
+    rig.wave.set_sgpr64(10, 63);
+    rig.set(2, |lane| lane);
+    // buffer_load_ubyte and buffer_load_ushort v10, v2, s[8:11], 0 offen.
+    rig.run(&[0xe040_1000, 0x8002_0a02]);
+    assert_eq!([59, 60, 62, 63].map(|lane| rig.get(10, lane)), [15, 16, 16, 0]);
+    rig.run(&[0xe048_1000, 0x8002_0a02]);
+    assert_eq!([60, 61, 62].map(|lane| rig.get(10, lane)), [0x1010, 0x1010, 0]);
+    // With the scalar offset s12: buffer_load_ubyte v10, v2, s[8:11], s12 offen.
+    rig.wave.set_sgpr(12, 60);
+    rig.run(&[0xe040_1000, 0x0c02_0a02]);
+    assert_eq!([0, 2, 3].map(|lane| rig.get(10, lane)), [16, 16, 0]);
+    rig.wave.set_sgpr(12, 100);
+    rig.run(&[0xe040_1000, 0x0c02_0a02]);
+    assert_eq!(rig.get(10, 0), 0, "an offset beyond the buffer leaves nothing");
+}

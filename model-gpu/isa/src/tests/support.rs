@@ -2,6 +2,7 @@
 #![allow(clippy::cast_possible_truncation, reason = "encoded fields are small")]
 
 use std::cell::UnsafeCell;
+use std::sync::atomic::AtomicU64;
 
 use crate::instruction::Encoding;
 use crate::{
@@ -38,6 +39,13 @@ unsafe impl AddressSpace for Memory {
 impl Memory {
     fn new() -> Self {
         Self((0..SIZE / 8).map(|_| UnsafeCell::new(0)).collect())
+    }
+
+    /// Eight bytes as another thread sees them.
+    pub(crate) fn shared(&self, address: u64) -> &'static AtomicU64 {
+        let cell = &self.0[usize::try_from((address - CODE) / 8).expect("small")];
+        // SAFETY: aligned; the cells are on the heap, and tests use the answer only while they keep the rig.
+        unsafe { AtomicU64::from_ptr(cell.get()) }
     }
 
     pub(crate) fn write32(&mut self, address: u64, value: u32) {

@@ -6,6 +6,7 @@ use crate::WAVE_SIZE;
 use crate::exec::Context;
 use crate::exec::lanes::Row;
 use crate::instruction::Inst;
+use crate::operand::Ty;
 
 /// A buffer resource: CDNA3 manual, section "Buffer Resource Descriptor".
 #[derive(Debug, Clone, Copy)]
@@ -37,17 +38,17 @@ impl Resource {
 /// as enabled), source 2 the first register of the resource.
 pub(crate) fn addresses(cx: &Context<'_>, inst: &Inst) -> Row<u64> {
     let resource = Resource::read(cx, inst.src[2].register);
-    let scalar_offset = u64::from(cx.scalar32(&inst.scalar_offset));
+    let scalar_offset = cx.scalar32(&inst.scalar_offset);
     let first = inst.src[0].register;
     let zero = [0; WAVE_SIZE];
     let indices = if inst.index_enable { cx.wave.vector.get(first) } else { &zero };
     let offsets =
         if inst.offset_enable { cx.wave.vector.get(first + u16::from(inst.index_enable)) } else { &zero };
-    let bytes = u32::from(inst.row.op.dst.registers().max(inst.row.op.traits.data.registers()).max(1)) * 4;
+    let bytes = accessed(inst);
     std::array::from_fn(|lane| {
         let index = indices[lane].wrapping_add(if resource.add_lane { lane as u32 } else { 0 });
         let offset = offsets[lane].wrapping_add(inst.imm as u32);
-        if outside(resource, index, offset, bytes) {
+        if outside(resource, index, offset, bytes, scalar_offset) {
             return OUTSIDE;
         }
         let inside = if resource.swizzle {
@@ -60,14 +61,25 @@ pub(crate) fn addresses(cx: &Context<'_>, inst: &Inst) -> Row<u64> {
         } else {
             u64::from(resource.stride) * u64::from(index) + u64::from(offset)
         };
-        resource.base.wrapping_add(inside).wrapping_add(scalar_offset)
+        resource.base.wrapping_add(inside).wrapping_add(u64::from(scalar_offset))
     })
 }
 
-/// Raw buffers count bytes, structured ones records.
-fn outside(resource: Resource, index: u32, offset: u32, bytes: u32) -> bool {
+/// Bytes of each lane's access. An atomic accesses what it returns: a compare-and-swap has twice the data.
+fn accessed(inst: &Inst) -> u32 {
+    let op = &inst.row.op;
+    if op.traits.narrow > 0 {
+        return op.traits.narrow.into();
+    }
+    let ty = if op.dst == Ty::None { op.traits.data } else { op.dst };
+    u32::from(ty.registers().max(1)) * 4
+}
+
+/// Raw buffers count bytes, of which the scalar offset takes away; structured ones count records.
+fn outside(resource: Resource, index: u32, offset: u32, bytes: u32, scalar_offset: u32) -> bool {
     if resource.stride == 0 {
-        u64::from(offset) + u64::from(bytes) > u64::from(resource.records)
+        let left = resource.records.saturating_sub(scalar_offset);
+        u64::from(offset) + u64::from(bytes) > u64::from(left)
     } else {
         index >= resource.records || (resource.swizzle && offset >= resource.stride)
     }

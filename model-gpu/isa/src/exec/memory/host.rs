@@ -46,6 +46,7 @@ macro_rules! access {
 access!(load8, store8, u8, AtomicU8);
 access!(load16, store16, u16, AtomicU16);
 access!(load32, store32, u32, AtomicU32);
+access!(load64, store64, u64, AtomicU64);
 
 macro_rules! modify {
     ($name:ident, $ty:ty, $atomic:ty) => {

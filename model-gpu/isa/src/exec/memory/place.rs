@@ -39,6 +39,15 @@ impl Place {
             Place::Nowhere => Place::Nowhere,
         }
     }
+
+    /// Address of an aligned pair of dwords in device memory, which is accessed at once.
+    #[inline(always)]
+    pub(crate) fn aligned_pair(self) -> Option<u64> {
+        match self {
+            Place::Global(address) if address.is_multiple_of(8) => Some(address),
+            _ => None,
+        }
+    }
 }
 
 /// The addresses of all lanes, and how to read them.

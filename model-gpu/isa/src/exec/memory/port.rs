@@ -90,6 +90,19 @@ impl<'a> MemoryPort<'a> {
         self.load32_as(address, Access::Read)
     }
 
+    /// Two dwords at once where they are aligned and contiguous, so that nobody sees half of the value; else one by one.
+    #[inline(always)]
+    pub(crate) fn load64(&mut self, address: u64) -> Result<u64, MemoryFault> {
+        if let Some(at) = self.locate(address, 8, Access::Read)?
+            && at.addr().is_multiple_of(8)
+        {
+            // SAFETY: the span promises eight readable bytes until this run ends.
+            return Ok(unsafe { host::load64(at) });
+        }
+        let low = self.load32(address)?;
+        Ok(u64::from(low) | u64::from(self.load32(address.wrapping_add(4))?) << 32)
+    }
+
     #[inline(always)]
     fn load32_as(&mut self, address: u64, access: Access) -> Result<u32, MemoryFault> {
         if let Some(at) = self.locate(address, 4, access)? {
@@ -133,6 +146,21 @@ impl<'a> MemoryPort<'a> {
             return Ok(());
         }
         self.store_bytes(address, &value.to_le_bytes())
+    }
+
+    /// As [`Self::load64`].
+    #[inline(always)]
+    pub(crate) fn store64(&mut self, address: u64, value: u64) -> Result<(), MemoryFault> {
+        if let Some(at) = self.locate(address, 8, Access::Write)?
+            && at.addr().is_multiple_of(8)
+        {
+            // SAFETY: the span promises eight writable bytes until this run ends.
+            unsafe { host::store64(at, value) };
+            return Ok(());
+        }
+        let [a, b, c, d, e, f, g, h] = value.to_le_bytes();
+        self.store32(address, u32::from_le_bytes([a, b, c, d]))?;
+        self.store32(address.wrapping_add(4), u32::from_le_bytes([e, f, g, h]))
     }
 
     /// An access that crosses spans. Every byte is checked before the first is written.

@@ -57,18 +57,29 @@ fn store_to_lds(cx: &mut Context<'_>, inst: &Inst, row: &Row<u32>) -> Flow {
     Flow::Next
 }
 
-/// Loads of consecutive dwords. Registers are written only when every lane's access succeeded.
+/// Loads of consecutive dwords, aligned pairs at once. Registers are written only when every lane's access succeeded.
 #[inline(always)]
 fn load_many<const N: usize>(cx: &mut Context<'_>, inst: &Inst) -> Flow {
     let places = Places::of(cx, inst);
     let mut rows = [[0; WAVE_SIZE]; N];
     for lane in active(cx.exec()) {
         let place = places.place(lane);
-        for (n, row) in (0u32..).zip(&mut rows) {
-            match load32(cx, place.plus(4 * n)) {
-                Ok(value) => row[lane] = value,
+        let mut n = 0;
+        while n < N {
+            let at = place.plus(4 * n as u32);
+            let (loaded, dwords) = match at.aligned_pair() {
+                Some(address) if n + 1 < N => (cx.memory.load64(address), 2),
+                _ => (load32(cx, at).map(u64::from), 1),
+            };
+            let value = match loaded {
+                Ok(value) => value,
                 Err(fault) => return cx.fault(inst, fault),
+            };
+            rows[n][lane] = value as u32;
+            if dwords == 2 {
+                rows[n + 1][lane] = (value >> 32) as u32;
             }
+            n += dwords;
         }
     }
     let exec = cx.exec();
@@ -121,11 +132,21 @@ fn store_many<const N: usize>(cx: &mut Context<'_>, inst: &Inst) -> Flow {
     let first = inst.src[1].register;
     for lane in active(cx.exec()) {
         let place = places.place(lane);
-        for n in 0..N {
+        let mut n = 0;
+        while n < N {
+            let at = place.plus(4 * n as u32);
             let value = cx.wave.vector.get(first + n as u16)[lane];
-            if let Err(fault) = store32(cx, place.plus(4 * n as u32), value) {
+            let (stored, dwords) = match at.aligned_pair() {
+                Some(address) if n + 1 < N => {
+                    let high = cx.wave.vector.get(first + n as u16 + 1)[lane];
+                    (cx.memory.store64(address, u64::from(value) | u64::from(high) << 32), 2)
+                }
+                _ => (store32(cx, at, value), 1),
+            };
+            if let Err(fault) = stored {
                 return cx.fault(inst, fault);
             }
+            n += dwords;
         }
     }
     Flow::Next
@@ -148,53 +169,53 @@ fn signed16(cx: &mut Context<'_>, place: Place) -> Result<u32, MemoryFault> {
 }
 
 macro_rules! loads {
-    ($($name:ident $data:ident $f:expr;)*) => { $(
+    ($($name:ident $data:ident $narrow:literal $f:expr;)*) => { $(
         pub(crate) const $name: Op = Op {
             exec: $f,
             dst: Ty::$data,
             src: [Ty::None; 3],
-            traits: Traits::NONE,
+            traits: Traits { narrow: $narrow, ..Traits::NONE },
         };
     )* };
 }
 
 loads! {
-    load_ubyte B32 |cx, inst| load_one(cx, inst, unsigned8);
-    load_sbyte B32 |cx, inst| load_one(cx, inst, signed8);
-    load_ushort B32 |cx, inst| load_one(cx, inst, unsigned16);
-    load_sshort B32 |cx, inst| load_one(cx, inst, signed16);
-    load_dword B32 |cx, inst| load_one(cx, inst, load32);
-    load_dwordx2 B64 load_many::<2>;
-    load_dwordx3 B96 load_many::<3>;
-    load_dwordx4 B128 load_many::<4>;
-    load_ubyte_d16 B32 |cx, inst| load_half(cx, inst, false, unsigned8);
-    load_ubyte_d16_hi B32 |cx, inst| load_half(cx, inst, true, unsigned8);
-    load_sbyte_d16 B32 |cx, inst| load_half(cx, inst, false, signed8);
-    load_sbyte_d16_hi B32 |cx, inst| load_half(cx, inst, true, signed8);
-    load_short_d16 B32 |cx, inst| load_half(cx, inst, false, unsigned16);
-    load_short_d16_hi B32 |cx, inst| load_half(cx, inst, true, unsigned16);
+    load_ubyte B32 1 |cx, inst| load_one(cx, inst, unsigned8);
+    load_sbyte B32 1 |cx, inst| load_one(cx, inst, signed8);
+    load_ushort B32 2 |cx, inst| load_one(cx, inst, unsigned16);
+    load_sshort B32 2 |cx, inst| load_one(cx, inst, signed16);
+    load_dword B32 0 |cx, inst| load_one(cx, inst, load32);
+    load_dwordx2 B64 0 load_many::<2>;
+    load_dwordx3 B96 0 load_many::<3>;
+    load_dwordx4 B128 0 load_many::<4>;
+    load_ubyte_d16 B32 1 |cx, inst| load_half(cx, inst, false, unsigned8);
+    load_ubyte_d16_hi B32 1 |cx, inst| load_half(cx, inst, true, unsigned8);
+    load_sbyte_d16 B32 1 |cx, inst| load_half(cx, inst, false, signed8);
+    load_sbyte_d16_hi B32 1 |cx, inst| load_half(cx, inst, true, signed8);
+    load_short_d16 B32 2 |cx, inst| load_half(cx, inst, false, unsigned16);
+    load_short_d16_hi B32 2 |cx, inst| load_half(cx, inst, true, unsigned16);
 }
 
 macro_rules! stores {
-    ($($name:ident $data:ident $f:expr;)*) => { $(
+    ($($name:ident $data:ident $narrow:literal $f:expr;)*) => { $(
         pub(crate) const $name: Op = Op {
             exec: $f,
             dst: Ty::None,
             src: [Ty::None; 3],
-            traits: Traits { data: Ty::$data, ..Traits::NONE },
+            traits: Traits { data: Ty::$data, narrow: $narrow, ..Traits::NONE },
         };
     )* };
 }
 
 stores! {
-    store_byte B32 |cx, inst| scatter(cx, inst, |cx, place, value| store8(cx, place, value as u8));
-    store_byte_d16_hi B32 |cx, inst| scatter(cx, inst, |cx, place, value| store8(cx, place, (value >> 16) as u8));
-    store_short B32 |cx, inst| scatter(cx, inst, |cx, place, value| store16(cx, place, value as u16));
-    store_short_d16_hi B32 |cx, inst| scatter(cx, inst, |cx, place, value| store16(cx, place, (value >> 16) as u16));
-    store_dword B32 |cx, inst| scatter(cx, inst, store32);
-    store_dwordx2 B64 store_many::<2>;
-    store_dwordx3 B96 store_many::<3>;
-    store_dwordx4 B128 store_many::<4>;
+    store_byte B32 1 |cx, inst| scatter(cx, inst, |cx, place, value| store8(cx, place, value as u8));
+    store_byte_d16_hi B32 1 |cx, inst| scatter(cx, inst, |cx, place, value| store8(cx, place, (value >> 16) as u8));
+    store_short B32 2 |cx, inst| scatter(cx, inst, |cx, place, value| store16(cx, place, value as u16));
+    store_short_d16_hi B32 2 |cx, inst| scatter(cx, inst, |cx, place, value| store16(cx, place, (value >> 16) as u16));
+    store_dword B32 0 |cx, inst| scatter(cx, inst, store32);
+    store_dwordx2 B64 0 store_many::<2>;
+    store_dwordx3 B96 0 store_many::<3>;
+    store_dwordx4 B128 0 store_many::<4>;
 }
 
 /// Loads whose destination is LDS. There is no destination register.

@@ -79,15 +79,17 @@ pub(crate) fn indexed(cx: &Context<'_>, inst: &Inst) -> Option<Inst> {
     let m0 = cx.wave.m0();
     let (index, enables) = ((m0 & 0xff) as u16, m0 >> 12);
     let limit = cx.wave.config.arch_vgprs;
-    let move_by = |register: u16| Some(register + index).filter(|moved| *moved < limit);
+    let move_by =
+        |register: u16, width: u16| Some(register + index).filter(|moved| *moved + width.max(1) <= limit);
+    let op = &inst.row.op;
     let mut moved = inst.clone();
     for (n, src) in moved.src.iter_mut().enumerate() {
         if enables >> n & 1 == 1 && src.kind == Kind::Vector {
-            src.register = move_by(src.register)?;
+            src.register = move_by(src.register, op.src[n].registers())?;
         }
     }
-    if enables >> 3 & 1 == 1 && inst.row.op.dst.registers() > 0 {
-        moved.dst = move_by(moved.dst)?;
+    if enables >> 3 & 1 == 1 && op.dst.registers() > 0 {
+        moved.dst = move_by(moved.dst, op.dst.registers())?;
     }
     Some(moved)
 }

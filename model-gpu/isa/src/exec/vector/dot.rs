@@ -11,12 +11,13 @@
 )]
 
 use super::operand::{raw32, write32, write64};
+use super::packed::half_row;
 use crate::exec::lanes::{Row, map1, map2, map3};
 use crate::exec::{Context, Flow};
 use crate::float::F16;
 use crate::float::arithmetic::fma32;
 use crate::float::minifloat::{BF8, FP8, Minifloat};
-use crate::instruction::{Inst, Op, Traits};
+use crate::instruction::{Encoding, Inst, Op, Traits};
 use crate::operand::{Part, Ty};
 
 /// Element `n` of `bits` bits, sign-extended when `signed`.
@@ -44,38 +45,44 @@ fn integer_dot(cx: &mut Context<'_>, inst: &Inst, bits: u32, signed: bool) -> Fl
 
 fn half_dot(cx: &mut Context<'_>, inst: &Inst) -> Flow {
     let fp = cx.fp;
-    let row: Row<f32> = map3(&raw32(cx, inst, 0), &raw32(cx, inst, 1), &raw32(cx, inst, 2), |a, b, c| {
-        [0, 16].into_iter().fold(f32::from_bits(c), |sum, shift| {
-            fma32(fp, F16((a >> shift) as u16).to_f32(), F16((b >> shift) as u16).to_f32(), sum)
-        })
-    });
+    let sign = if inst.src[2].negate { 0x8000_0000 } else { 0 };
+    let mut row: Row<f32> = map1(&raw32(cx, inst, 2), |sum| f32::from_bits(sum ^ sign));
+    for high in [false, true] {
+        // Only VOP3P says which halves meet; the other forms have none of its modifiers.
+        let halves = |n| match inst.encoding {
+            Encoding::Vop3p => half_row(cx, inst, n, high),
+            _ => map1(&raw32(cx, inst, n), |value| (value >> if high { 16 } else { 0 }) as u16),
+        };
+        row =
+            map3(&halves(0), &halves(1), &row, |a, b, sum| fma32(fp, F16(a).to_f32(), F16(b).to_f32(), sum));
+    }
     <f32 as super::operand::Store>::store(cx, inst, &row);
     Flow::Next
 }
 
 macro_rules! dots {
-    ($($name:ident $accumulate:literal $dst:ident $f:expr;)*) => { $(
+    ($($name:ident $accumulate:literal $src:ident $dst:ident $f:expr;)*) => { $(
         pub(crate) const $name: Op = Op {
             exec: $f,
             dst: Ty::$dst,
-            src: [Ty::B32, Ty::B32, Ty::$dst],
+            src: [Ty::$src, Ty::$src, Ty::$dst],
             traits: Traits { accumulate: $accumulate, integer_clamp: true, ..Traits::NONE },
         };
     )* };
 }
 
 dots! {
-    v_dot2_i32_i16 false B32 |cx, inst| integer_dot(cx, inst, 16, true);
-    v_dot2_u32_u16 false B32 |cx, inst| integer_dot(cx, inst, 16, false);
-    v_dot4_i32_i8 false B32 |cx, inst| integer_dot(cx, inst, 8, true);
-    v_dot4_u32_u8 false B32 |cx, inst| integer_dot(cx, inst, 8, false);
-    v_dot8_i32_i4 false B32 |cx, inst| integer_dot(cx, inst, 4, true);
-    v_dot8_u32_u4 false B32 |cx, inst| integer_dot(cx, inst, 4, false);
-    v_dot2_f32_f16 false F32 half_dot;
-    v_dot2c_i32_i16 true B32 |cx, inst| integer_dot(cx, inst, 16, true);
-    v_dot4c_i32_i8 true B32 |cx, inst| integer_dot(cx, inst, 8, true);
-    v_dot8c_i32_i4 true B32 |cx, inst| integer_dot(cx, inst, 4, true);
-    v_dot2c_f32_f16 true F32 half_dot;
+    v_dot2_i32_i16 false B32 B32 |cx, inst| integer_dot(cx, inst, 16, true);
+    v_dot2_u32_u16 false B32 B32 |cx, inst| integer_dot(cx, inst, 16, false);
+    v_dot4_i32_i8 false B32 B32 |cx, inst| integer_dot(cx, inst, 8, true);
+    v_dot4_u32_u8 false B32 B32 |cx, inst| integer_dot(cx, inst, 8, false);
+    v_dot8_i32_i4 false B32 B32 |cx, inst| integer_dot(cx, inst, 4, true);
+    v_dot8_u32_u4 false B32 B32 |cx, inst| integer_dot(cx, inst, 4, false);
+    v_dot2_f32_f16 false PackedF16 F32 half_dot;
+    v_dot2c_i32_i16 true B32 B32 |cx, inst| integer_dot(cx, inst, 16, true);
+    v_dot4c_i32_i8 true B32 B32 |cx, inst| integer_dot(cx, inst, 8, true);
+    v_dot8c_i32_i4 true B32 B32 |cx, inst| integer_dot(cx, inst, 4, true);
+    v_dot2c_f32_f16 true PackedF16 F32 half_dot;
 }
 
 /// One 8-bit float, the byte that SDWA selects (byte 0 without it).

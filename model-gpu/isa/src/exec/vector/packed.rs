@@ -26,7 +26,7 @@ fn negated(inst: &Inst, n: usize, high: bool) -> bool {
 }
 
 /// The 16-bit parts of a source for the low or high result.
-fn half_row(cx: &Context<'_>, inst: &Inst, n: usize, high: bool) -> Row<u16> {
+pub(super) fn half_row(cx: &Context<'_>, inst: &Inst, n: usize, high: bool) -> Row<u16> {
     let shift = if upper(inst, n, high) { 16 } else { 0 };
     let sign = if negated(inst, n, high) { 0x8000 } else { 0 };
     map1(&raw32(cx, inst, n), |value| (value >> shift) as u16 ^ sign)
