@@ -1,4 +1,6 @@
 //! libdrm's calls about buffers: import, export, and mapping at an address.
+//!
+//! A handle that is not ours goes to the real libdrm, if the program has one.
 
 use core::ffi::{c_int, c_uint, c_void};
 use std::sync::Arc;
@@ -8,6 +10,7 @@ use model_gpu_core::{say, trace};
 
 use super::device::device;
 use super::share;
+use crate::interpose::real;
 use crate::kfd::Errno;
 use crate::session::{self, Session};
 
@@ -26,9 +29,14 @@ const OP_REPLACE: u32 = 4;
 const PAGE_WRITEABLE: u64 = 4;
 const PAGE_EXECUTABLE: u64 = 8;
 
+/// Marks buffer handles of ours among the program's.
+const MAGIC: u64 = 0x6d6f_6465_6c62_7566;
+
 /// A buffer handle.
 #[derive(Debug)]
+#[repr(C)]
 struct Handle {
+    magic: u64,
     buffer: Arc<Buffer>,
     /// The agent through whose device it was imported.
     agent: usize,
@@ -72,11 +80,28 @@ struct ImportResult {
     alloc_size: u64,
 }
 
+/// The buffer behind a handle of ours.
+///
 /// # Safety
-/// `handle` came from `amdgpu_bo_import` and was not freed.
+/// `handle` is null or points to a buffer handle, of ours or of libdrm, that was not freed; both are at least 8 bytes.
 unsafe fn handle<'h>(handle: *mut c_void) -> Option<&'h Handle> {
-    // SAFETY: as promised by the caller.
-    unsafe { handle.cast::<Handle>().as_ref() }
+    let handle = handle.cast::<Handle>();
+    if handle.is_null() || !handle.is_aligned() {
+        return None;
+    }
+    // SAFETY: the caller promises at least the first field; the rest is read only if that says that it is ours.
+    unsafe { ((*handle).magic == MAGIC).then(|| &*handle) }
+}
+
+/// Passes a call about a handle that is not ours on to the real libdrm; EINVAL if there is none or the handle is null.
+macro_rules! pass_on {
+    ($name:ident($handle:expr $(, $argument:expr => $ty:ty)*)) => {
+        match real!($name: fn(*mut c_void $(, $ty)*) -> c_int) {
+            // SAFETY: the arguments are passed on as they came.
+            Some(real) if !$handle.is_null() => unsafe { real($handle $(, $argument)*) },
+            _ => -libc::EINVAL,
+        }
+    };
 }
 
 #[unsafe(no_mangle)]
@@ -88,7 +113,7 @@ unsafe extern "C" fn amdgpu_bo_import(
 ) -> c_int {
     // SAFETY: the caller passes a device handle.
     let (Some(session), Some(device)) = (session::session(), unsafe { device(dev) }) else {
-        return -libc::EINVAL;
+        return pass_on!(amdgpu_bo_import(dev, kind => c_uint, shared => u32, result => *mut c_void));
     };
     let buffer = match kind {
         HANDLE_DMA_BUF => i32::try_from(shared).ok().and_then(|fd| share::find(session, fd)),
@@ -100,7 +125,8 @@ unsafe extern "C" fn amdgpu_bo_import(
     let Some(buffer) = buffer else { return -libc::EINVAL };
     trace!("imports {:#x} bytes", buffer.bytes);
     let alloc_size = buffer.bytes;
-    let handle = Box::new(Handle { buffer, agent: device.agent, metadata: parking_lot::Mutex::default() });
+    let metadata = parking_lot::Mutex::default();
+    let handle = Box::new(Handle { magic: MAGIC, buffer, agent: device.agent, metadata });
     let answer = ImportResult { handle: Box::into_raw(handle).cast(), alloc_size };
     // SAFETY: the caller passes room for the result.
     unsafe { result.cast::<ImportResult>().write_unaligned(answer) };
@@ -109,11 +135,15 @@ unsafe extern "C" fn amdgpu_bo_import(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn amdgpu_bo_free(bo: *mut c_void) -> c_int {
-    if bo.is_null() {
-        return -libc::EINVAL;
+    // SAFETY: the caller passes a buffer handle.
+    if unsafe { handle(bo) }.is_none() {
+        return pass_on!(amdgpu_bo_free(bo));
     }
-    // SAFETY: the handle came from `amdgpu_bo_import`, and the caller gives it up.
-    drop(unsafe { Box::from_raw(bo.cast::<Handle>()) });
+    // SAFETY: the handle came from the box of `amdgpu_bo_import`, and the caller gives it up.
+    unsafe {
+        (*bo.cast::<Handle>()).magic = 0;
+        drop(Box::from_raw(bo.cast::<Handle>()));
+    }
     0
 }
 
@@ -121,7 +151,7 @@ unsafe extern "C" fn amdgpu_bo_free(bo: *mut c_void) -> c_int {
 unsafe extern "C" fn amdgpu_bo_export(bo: *mut c_void, kind: c_uint, shared: *mut u32) -> c_int {
     // SAFETY: the caller passes a buffer handle.
     let (Some(session), Some(handle)) = (session::session(), unsafe { handle(bo) }) else {
-        return -libc::EINVAL;
+        return pass_on!(amdgpu_bo_export(bo, kind => c_uint, shared => *mut u32));
     };
     let number = match kind {
         HANDLE_KMS | HANDLE_KMS_NOIMPORT | HANDLE_GEM_FLINK => {
@@ -154,7 +184,9 @@ unsafe extern "C" fn amdgpu_bo_va_op(
 ) -> c_int {
     // SAFETY: the caller passes a buffer handle.
     let (Some(session), Some(handle)) = (session::session(), unsafe { handle(bo) }) else {
-        return -libc::EINVAL;
+        return pass_on!(amdgpu_bo_va_op(
+            bo, offset => u64, bytes => u64, address => u64, flags => u64, operation => u32
+        ));
     };
     let memory = &session.machine.memory;
     let rights = Rights {
@@ -183,7 +215,9 @@ unsafe extern "C" fn amdgpu_bo_va_op(
 #[unsafe(no_mangle)]
 unsafe extern "C" fn amdgpu_bo_cpu_map(bo: *mut c_void, cpu: *mut *mut c_void) -> c_int {
     // SAFETY: the caller passes a buffer handle.
-    let Some(handle) = (unsafe { handle(bo) }) else { return -libc::EINVAL };
+    let Some(handle) = (unsafe { handle(bo) }) else {
+        return pass_on!(amdgpu_bo_cpu_map(bo, cpu => *mut *mut c_void));
+    };
     // SAFETY: the caller passes room for the address.
     unsafe { *cpu = handle.buffer.host.cast() };
     0
@@ -191,13 +225,16 @@ unsafe extern "C" fn amdgpu_bo_cpu_map(bo: *mut c_void, cpu: *mut *mut c_void) -
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn amdgpu_bo_cpu_unmap(bo: *mut c_void) -> c_int {
-    if bo.is_null() { -libc::EINVAL } else { 0 }
+    // SAFETY: the caller passes a buffer handle.
+    if unsafe { handle(bo) }.is_some() { 0 } else { pass_on!(amdgpu_bo_cpu_unmap(bo)) }
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn amdgpu_bo_query_info(bo: *mut c_void, info: *mut c_void) -> c_int {
     // SAFETY: the caller passes a buffer handle.
-    let Some(handle) = (unsafe { handle(bo) }) else { return -libc::EINVAL };
+    let Some(handle) = (unsafe { handle(bo) }) else {
+        return pass_on!(amdgpu_bo_query_info(bo, info => *mut c_void));
+    };
     // `AMDGPU_GEM_DOMAIN_GTT` and `AMDGPU_GEM_DOMAIN_VRAM`
     let preferred_heap = if handle.buffer.kind == model_gpu_core::memory::Kind::Vram { 4 } else { 2 };
     let metadata = *handle.metadata.lock();
@@ -217,7 +254,9 @@ unsafe extern "C" fn amdgpu_bo_query_info(bo: *mut c_void, info: *mut c_void) ->
 #[unsafe(no_mangle)]
 unsafe extern "C" fn amdgpu_bo_set_metadata(bo: *mut c_void, metadata: *const c_void) -> c_int {
     // SAFETY: the caller passes a buffer handle.
-    let Some(handle) = (unsafe { handle(bo) }) else { return -libc::EINVAL };
+    let Some(handle) = (unsafe { handle(bo) }) else {
+        return pass_on!(amdgpu_bo_set_metadata(bo, metadata => *const c_void));
+    };
     // SAFETY: the caller passes the structure.
     *handle.metadata.lock() = unsafe { metadata.cast::<Metadata>().read_unaligned() };
     0
@@ -235,4 +274,26 @@ pub(super) unsafe fn gem_mmap(session: &Session, argument: *mut c_void) -> c_int
     // SAFETY: the union's output is the offset.
     unsafe { argument.cast::<u64>().write_unaligned(offset) };
     0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn handles_that_are_not_ours_are_not_touched() {
+        // Too small for a handle of ours: only its first field may be read. There is no real libdrm here.
+        let mut foreign = 0x1234_u64;
+        let at: *mut c_void = (&raw mut foreign).cast();
+        let mut number = 7;
+        // SAFETY: the handle has eight bytes, and there is room for the answers.
+        unsafe {
+            assert_eq!(amdgpu_bo_export(at, HANDLE_KMS, &raw mut number), -libc::EINVAL);
+            assert_eq!(amdgpu_bo_query_info(at, core::ptr::null_mut()), -libc::EINVAL);
+            assert_eq!(amdgpu_bo_cpu_unmap(at), -libc::EINVAL);
+            assert_eq!(amdgpu_bo_free(at), -libc::EINVAL);
+            assert_eq!(amdgpu_bo_free(core::ptr::null_mut()), -libc::EINVAL);
+        }
+        assert_eq!((foreign, number), (0x1234, 7));
+    }
 }
