@@ -44,6 +44,9 @@ pub enum Refusal {
     /// All slots of this kind of object are taken.
     #[error("no free slot")]
     NoSlot,
+    /// The program has no such memory, or not with the rights that the device needs.
+    #[error("the program has no such memory")]
+    NotMapped,
     /// Something else is there already.
     #[error("already in use")]
     Busy,

@@ -7,6 +7,7 @@
 mod backing;
 mod buffer;
 mod map;
+mod program;
 mod view;
 
 use std::collections::HashMap;
@@ -132,13 +133,13 @@ impl Memory {
     /// Allocates. Fresh memory reads as zero.
     ///
     /// # Errors
-    /// No VRAM left, no room in the file, or a request that makes no sense.
+    /// No VRAM left, no room in the file, program memory that does not exist, or a request that makes no sense.
     pub fn allocate(&self, request: &Request) -> Result<Arc<Buffer>, Refusal> {
         let Request { agent, kind, address, bytes, user, rights } = *request;
+        let bytes = bytes.checked_next_multiple_of(PAGE).ok_or(Refusal::Invalid)?;
         if bytes == 0 || agent >= self.vram.len() || address.checked_add(bytes).is_none() {
             return Err(Refusal::Invalid);
         }
-        let bytes = bytes.checked_next_multiple_of(PAGE).ok_or(Refusal::Invalid)?;
         let mut lease = None;
         let (offset, host) = match kind {
             Kind::Vram | Kind::Gtt => {
@@ -159,8 +160,10 @@ impl Memory {
                 (Some(offset), self.backing.host(offset))
             }
             Kind::User => {
-                if user == 0 || user.checked_add(bytes).is_none() {
-                    return Err(Refusal::Invalid);
+                let end = user.checked_add(bytes).filter(|_| user != 0).ok_or(Refusal::Invalid)?;
+                let access = if rights.writable { program::Access::Write } else { program::Access::Read };
+                if !program::is_mapped(user, end, Some(access)).map_err(|_| Refusal::NoMemory)? {
+                    return Err(Refusal::NotMapped);
                 }
                 let user = usize::try_from(user).map_err(|_| Refusal::Invalid)?;
                 (None, core::ptr::with_exposed_provenance_mut(user))
@@ -310,8 +313,14 @@ impl Memory {
 
     /// Lets `agents` reach the program's memory `[start, start + bytes)` by its own address, where nothing else is
     /// mapped yet; with no agents, takes that away.
-    pub fn share(&self, start: u64, bytes: u64, agents: u64, writable: bool) {
-        let end = start.saturating_add(bytes);
+    ///
+    /// # Errors
+    /// The program has no memory in a part of the range.
+    pub fn share(&self, start: u64, bytes: u64, agents: u64, writable: bool) -> Result<(), Refusal> {
+        let end = start.checked_add(bytes).ok_or(Refusal::Invalid)?;
+        if agents != 0 && !program::is_mapped(start, end, None).map_err(|_| Refusal::NoMemory)? {
+            return Err(Refusal::NotMapped);
+        }
         let mut map = self.map_mut();
         let shared = |r: &&Range| matches!(r.owner, Owner::Shared) && r.start < end && r.end() > start;
         let old: Vec<_> = map.iter().filter(shared).map(|r| (r.start.max(start), r.end().min(end))).collect();
@@ -319,7 +328,7 @@ impl Memory {
             map.cut_host(from, to - from);
         }
         if agents == 0 {
-            return;
+            return Ok(());
         }
         let mut at = start;
         while at < end {
@@ -341,6 +350,7 @@ impl Memory {
             }
             at = stop.max(next.1);
         }
+        Ok(())
     }
 
     /// The program unmapped or replaced `[start, start + bytes)`: registered host pages there are gone.

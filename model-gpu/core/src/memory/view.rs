@@ -169,6 +169,12 @@ mod tests {
     }
 
     #[test]
+    fn memory_that_would_end_beyond_the_address_space_is_refused() {
+        let memory = Memory::new(1, 1 << 20).expect("memory");
+        assert!(memory.allocate(&request(u64::MAX - 100, 1)).is_err(), "a page does not fit");
+    }
+
+    #[test]
     fn vram_is_counted_until_the_last_user_is_gone() {
         let memory = Memory::new(1, 8192).expect("memory");
         let buffer = memory.allocate(&request(0, 8192)).expect("fits");
@@ -189,14 +195,14 @@ mod tests {
         let base = block.as_mut_ptr().expose_provenance() as u64;
         let buffer = memory.allocate(&request(base + 4096, 4096)).expect("vram");
         memory.map(buffer.id, 1).expect("free");
-        memory.share(base, 3 * 4096, 1, true);
+        memory.share(base, 3 * 4096, 1, true).expect("exists");
         memory.view(0).write(base, &[9; 3 * 4096]).expect("mapped");
         assert_eq!((block[0], block[4095], block[2 * 4096]), (9, 9, 9));
         assert_eq!(block[4096], 0, "the middle is device memory");
         memory.host_unmapped(base, 4096);
         assert!(memory.view(0).load::<u8>(base).is_err());
         assert!(memory.view(0).load::<u8>(base + 4096).is_ok());
-        memory.share(base, 3 * 4096, 0, true);
+        memory.share(base, 3 * 4096, 0, true).expect("nothing is asked for");
         assert!(memory.view(0).load::<u8>(base + 2 * 4096).is_err());
     }
 }

@@ -27,6 +27,7 @@ impl From<Refusal> for Errno {
             Refusal::Invalid | Refusal::NotFound => libc::EINVAL,
             Refusal::NoMemory => libc::ENOMEM,
             Refusal::NoSlot => libc::ENOSPC,
+            Refusal::NotMapped => libc::EFAULT,
             Refusal::Busy => libc::EBUSY,
         })
     }

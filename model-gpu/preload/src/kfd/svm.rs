@@ -202,7 +202,7 @@ fn set(
     };
     for Range { start, end, attributes } in parts {
         let agents = attributes.access | attributes.in_place;
-        session.machine.memory.share(start, end - start, agents, attributes.flags & GPU_READ_ONLY == 0);
+        session.machine.memory.share(start, end - start, agents, attributes.flags & GPU_READ_ONLY == 0)?;
     }
     Ok(())
 }
