@@ -111,7 +111,7 @@ pub(super) fn user_registers(
     }
     let (count, first) = descriptor.preload;
     for i in 0..u64::from(count) {
-        words.push(view.load(launch.packet.kernarg + 4 * (u64::from(first) + i))?);
+        words.push(view.load(launch.packet.kernarg.wrapping_add(4 * (u64::from(first) + i)))?);
     }
     words.truncate(usize::from(descriptor.user_sgprs));
     Ok(words)
@@ -205,5 +205,7 @@ mod tests {
         let bench = Bench::new();
         let launch = launch(&bench, 0x1000);
         assert!(user_registers(&bench.view(), &launch, &everything(12, 3)).is_err());
+        let launch = self::launch(&bench, u64::MAX - 3);
+        assert!(user_registers(&bench.view(), &launch, &everything(12, 3 | 1 << 7)).is_err(), "no overflow");
     }
 }

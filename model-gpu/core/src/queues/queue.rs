@@ -82,6 +82,7 @@ impl Queue {
         let sound = spec.ring_bytes.is_power_of_two()
             && spec.ring_bytes >= packet
             && spec.ring.is_multiple_of(4)
+            && spec.ring.checked_add(spec.ring_bytes).is_some()
             && spec.agent < machine.config.agents;
         if !sound {
             return Err(Refusal::Invalid);

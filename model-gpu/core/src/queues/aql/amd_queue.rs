@@ -184,8 +184,8 @@ impl AmdQueue {
     /// else by the value of the inactive signal.
     pub(super) fn raise(self, view: &View<'_>, events: &Events, error: QueueError) -> Result<(), Fault> {
         if self.save_area != 0 {
-            let payload: u64 = view.load(self.save_area + save_area::ERROR_PAYLOAD)?;
-            let event: u32 = view.load(self.save_area + save_area::ERROR_EVENT)?;
+            let payload: u64 = view.load(self.save_area.wrapping_add(save_area::ERROR_PAYLOAD))?;
+            let event: u32 = view.load(self.save_area.wrapping_add(save_area::ERROR_EVENT))?;
             if payload != 0 {
                 let before: u64 = view.load(payload)?;
                 view.store(payload, before | error.exception_mask())?;

@@ -36,9 +36,13 @@ pub(super) fn execute(view: &View<'_>, address: u64) -> Result<Signal, Trouble> 
     let words = view.load::<u32>(address + 16)? & (LONGEST - 1);
     let mut at = 0;
     while at < words {
-        let place = base + u64::from(at) * 4;
+        let place = base.wrapping_add(u64::from(at) * 4);
         let header: u32 = view.load(place)?;
-        let count = (header >> 16 & 0x3fff) + 1;
+        let count = match header >> 16 & 0x3fff {
+            // A NOP with all bits of the count set has no body: it fills one word.
+            0x3fff if opcode_of(header) == Some(opcode::NOP) => 0,
+            count => count + 1,
+        };
         match opcode_of(header) {
             Some(opcode::NOP | opcode::ACQUIRE_MEM) => {}
             Some(opcode::WRITE_DATA) => write_data(view, place, count)?,
@@ -56,15 +60,16 @@ fn opcode_of(header: u32) -> Option<u32> {
 
 /// WRITE_DATA to memory: control word, address, then the data.
 fn write_data(view: &View<'_>, place: u64, count: u32) -> Result<(), Trouble> {
-    let control: u32 = view.load(place + 4)?;
+    let control: u32 = view.load(place.wrapping_add(4))?;
     let destination = control >> 8 & 0xf;
     if destination != 5 && destination != 2 {
         return Err(unsupported(format!("PM4 WRITE_DATA to destination {destination}, not to memory")));
     }
-    let to = u64::from(view.load::<u32>(place + 8)? & !3) | u64::from(view.load::<u32>(place + 12)?) << 32;
+    let to = u64::from(view.load::<u32>(place.wrapping_add(8))? & !3)
+        | u64::from(view.load::<u32>(place.wrapping_add(12))?) << 32;
     for i in 0..u64::from(count.saturating_sub(3)) {
-        let word: u32 = view.load(place + 16 + 4 * i)?;
-        view.store(to + 4 * i, word)?;
+        let word: u32 = view.load(place.wrapping_add(16 + 4 * i))?;
+        view.store(to.wrapping_add(4 * i), word)?;
     }
     Ok(())
 }

@@ -178,13 +178,14 @@ fn barrier_value_compares_the_masked_value() {
 }
 
 #[test]
-fn pm4_writes_data_and_skips_cache_commands() {
+fn pm4_writes_data_and_skips_cache_commands_and_padding() {
     let rig = Rig::new();
     let (buffer, target, done) = (rig.bench.take(256), rig.bench.take(16), rig.bench.signal(1));
     let low = u32::try_from(target & 0xffff_ffff).expect("32 bits");
     let high = u32::try_from(target >> 32).expect("32 bits");
     let commands = [
-        [0xc006_5800, 0, 0, 0, 0, 0, 0, 0].as_slice(),
+        [0xffff_1000].as_slice(),
+        &[0xc006_5800, 0, 0, 0, 0, 0, 0, 0],
         &[0xc003_3700, 5 << 8, low, high, 0xdead_beef],
         &[0xc000_1000, 0],
     ]

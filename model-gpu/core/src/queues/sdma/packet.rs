@@ -57,8 +57,8 @@ impl Packet {
     /// Fetches the packet at byte index `start`; nothing was written from `limit` on.
     pub(super) fn fetch(view: &View<'_>, ring: &Spec, start: u64, limit: u64) -> Result<Self, Trouble> {
         let word = |n: u64| -> Result<u32, Trouble> {
-            let at = start + 4 * n;
-            if at + 4 > limit {
+            let at = start.wrapping_add(4 * n);
+            if at.checked_add(4).is_none_or(|end| end > limit) {
                 return Err(Trouble::Unknown("a packet goes on beyond the write index".to_owned()));
             }
             Ok(view.load(ring.ring + at % ring.ring_bytes)?)
