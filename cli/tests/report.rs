@@ -169,6 +169,16 @@ fn an_empty_report_is_explained() {
 }
 
 #[test]
+fn a_file_that_is_no_report_is_not_taken_for_a_run_without_calls() {
+    let place = Place::new();
+    place.write("other.txt", "int main() {\n}\n");
+    let output = place.command(["report", "other.txt"]).output().expect("runs");
+    assert_eq!(output.status.code(), Some(1));
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert!(shown.contains("may be no report") && !shown.contains("no HSA call"), "{shown}");
+}
+
+#[test]
 fn standard_input_is_read_as_a_dash() {
     let place = Place::new();
     let mut command = place.command(["report", "-"]);

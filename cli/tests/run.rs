@@ -266,6 +266,18 @@ fn a_program_without_hsa_and_a_filter_without_match_are_said() {
 }
 
 #[test]
+fn without_a_summary_nothing_is_claimed_of_kernels_that_nobody_counted() {
+    let place = Place::new();
+    let session = fs::read_to_string(COMPLETE).expect("golden").lines().next().expect("session").to_owned();
+    let report = place.write("canned", format!("{session}\n"));
+    let mut command = place.run(["-o", "r.jsonl", "--", "true"]);
+    command.env("FIXTURE_PROGRAM", "true").env("FIXTURE_REPORT", report);
+    let lines = messages(&command.output().expect("runs"));
+    assert!(lines.iter().any(|line| line.contains("no dispatch was recorded")), "{lines:?}");
+    assert!(lines.iter().all(|line| !line.contains("launched no kernel")), "{lines:?}");
+}
+
+#[test]
 fn a_program_that_dies_in_a_kernel_is_recounted_and_the_kernel_is_named() {
     let place = Place::new();
     let golden = fs::read_to_string(COMPLETE).expect("golden");

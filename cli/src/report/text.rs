@@ -23,7 +23,9 @@ const NONE: &str = "-";
 
 /// Prints everything but the single dispatches.
 pub fn print(output: &mut impl Write, aggregate: &Aggregate, verbose: bool) -> io::Result<()> {
-    if aggregate.is_empty() {
+    if aggregate.is_empty() && aggregate.problem_count > 0 {
+        writeln!(output, "The file holds no record that can be read: it may be no report of hsa-replay.")?;
+    } else if aggregate.is_empty() {
         writeln!(output, "The report holds no record: the program made no HSA call under replay.")?;
     }
     for process in aggregate.processes.iter() {

@@ -87,7 +87,10 @@ fn account(processes: &Processes, settings: &Settings) -> Vec<String> {
                 .to_owned(),
         );
     } else if total.seen() == 0 {
-        lines.push("the program launched no kernel: nothing was replayed".to_owned());
+        // Without a summary nobody counted: the program may have launched kernels that were not recorded.
+        let orderly = processes.iter().all(|process| process.end() != End::Abnormal);
+        let why = if orderly { "the program launched no kernel" } else { "no dispatch was recorded" };
+        lines.push(format!("{why}: nothing was replayed"));
     } else if total.candidates == 0 {
         lines.push(format!(
             "no dispatch was selected: {} left out{}",
