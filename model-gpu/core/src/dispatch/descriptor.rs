@@ -6,6 +6,9 @@
 /// Size of a descriptor.
 pub(super) const BYTES: usize = 64;
 
+/// Enables of exceptions in COMPUTE_PGM_RSRC2: address watch and memory violation, floating point and integer division.
+const EXCEPTIONS: u32 = 3 << 13 | 0x7f << 24;
+
 /// Bytes of prologue that firmware with kernel argument preloading skips.
 const PRELOAD_PROLOGUE: u64 = 256;
 
@@ -84,9 +87,15 @@ impl Descriptor {
         if user.private_segment_buffer || user.flat_scratch_init {
             return Err("the kernel sets up scratch by itself; gfx942 has architected scratch".to_owned());
         }
-        // FLOAT_MODE in bits 19:12, DX10_CLAMP 21, IEEE 23, FP16_OVFL 26.
-        let mode =
-            (rsrc1 >> 12 & 0xff) | (rsrc1 >> 21 & 1) << 8 | (rsrc1 >> 23 & 1) << 9 | (rsrc1 >> 26 & 1) << 23;
+        if rsrc2 & EXCEPTIONS != 0 {
+            return Err("the kernel enables traps on exceptions (COMPUTE_PGM_RSRC2), which are not modelled"
+                .to_owned());
+        }
+        if rsrc1 >> 26 & 1 != 0 {
+            return Err("the kernel sets FP16_OVFL (COMPUTE_PGM_RSRC1), which is not modelled".to_owned());
+        }
+        // FLOAT_MODE in bits 19:12, DX10_CLAMP 21, IEEE 23.
+        let mode = (rsrc1 >> 12 & 0xff) | (rsrc1 >> 21 & 1) << 8 | (rsrc1 >> 23 & 1) << 9;
         // Unified register file: granules of 8, accumulation registers after ACCUM_OFFSET.
         let total = (u16::from(field(rsrc1, 0, 6)) + 1) * 8;
         let arch_vgprs = ((u16::from(field(rsrc3, 0, 6)) + 1) * 4).min(total);
@@ -160,6 +169,12 @@ mod tests {
         let mut old_scratch = sample();
         old_scratch[56] |= 1;
         assert!(Descriptor::parse(&old_scratch).expect_err("scratch").contains("scratch"));
+        let mut trapping = sample();
+        trapping[55] |= 1;
+        assert!(Descriptor::parse(&trapping).expect_err("trap").contains("exceptions"));
+        let mut clamping = sample();
+        clamping[51] |= 4;
+        assert!(Descriptor::parse(&clamping).expect_err("overflow").contains("FP16_OVFL"));
         let mut garbage = sample();
         garbage[30] = 1;
         assert!(Descriptor::parse(&garbage).expect_err("reserved").contains("reserved"));
