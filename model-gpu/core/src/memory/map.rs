@@ -181,13 +181,22 @@ impl RangeMap {
     /// Cuts the program's pages `[start, start + bytes)` out of the ranges that lie in its memory: it unmapped them.
     /// Answers whether anything was there.
     pub fn cut_host(&mut self, start: u64, bytes: u64) -> bool {
-        let end = start.saturating_add(bytes);
-        if !self.ranges.iter().any(|r| r.lies_in_program_memory(start, end)) {
+        self.cut(start, start.saturating_add(bytes), |_| true)
+    }
+
+    /// As [`Self::cut_host`], out of memory shared by address alone: registered memory stays.
+    pub fn cut_shared(&mut self, start: u64, bytes: u64) -> bool {
+        self.cut(start, start.saturating_add(bytes), |range| matches!(range.owner, Owner::Shared))
+    }
+
+    fn cut(&mut self, start: u64, end: u64, concerns: impl Fn(&Range) -> bool) -> bool {
+        let concerns = |range: &Range| concerns(range) && range.lies_in_program_memory(start, end);
+        if !self.ranges.iter().any(&concerns) {
             return false;
         }
         let mut kept = Vec::with_capacity(self.ranges.len() + 1);
         for range in self.ranges.drain(..) {
-            if !range.lies_in_program_memory(start, end) {
+            if !concerns(&range) {
                 kept.push(range);
                 continue;
             }

@@ -325,7 +325,7 @@ impl Memory {
         let shared = |r: &&Range| matches!(r.owner, Owner::Shared) && r.start < end && r.end() > start;
         let old: Vec<_> = map.iter().filter(shared).map(|r| (r.start.max(start), r.end().min(end))).collect();
         for (from, to) in old {
-            map.cut_host(from, to - from);
+            map.cut_shared(from, to - from);
         }
         if agents == 0 {
             return Ok(());

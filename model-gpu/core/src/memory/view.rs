@@ -189,6 +189,20 @@ mod tests {
     }
 
     #[test]
+    fn registered_memory_stays_when_its_pages_are_no_longer_shared() {
+        let memory = Memory::new(1, 1 << 20).expect("memory");
+        let mut block = vec![0u8; 4096];
+        let base = block.as_mut_ptr().expose_provenance() as u64;
+        let request = Request { kind: Kind::User, user: base, ..request(AT, 4096) };
+        let buffer = memory.allocate(&request).expect("exists");
+        memory.map(buffer.id, 1).expect("free");
+        memory.share(base, 4096, 1, true).expect("exists");
+        memory.share(base, 4096, 0, true).expect("shared");
+        assert!(memory.view(0).load::<u8>(base).is_err());
+        assert!(memory.view(0).load::<u8>(AT).is_ok());
+    }
+
+    #[test]
     fn shared_host_memory_fills_the_gaps_and_goes_with_the_pages() {
         let memory = Memory::new(1, 1 << 20).expect("memory");
         let mut block = vec![0u8; 3 * 4096];
