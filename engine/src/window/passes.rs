@@ -34,7 +34,7 @@ pub(super) struct Evidence {
     pub(super) divergences: Divergences,
     /// Whether each compared pass left what the first one did.
     pub(super) equal: bool,
-    /// A region went away between two comparisons, so that they cannot be held against each other.
+    /// A region that the first pass changed went away between two comparisons, so that they cannot be held against each other.
     pub(super) incomparable: bool,
 }
 
@@ -193,7 +193,7 @@ impl Window<'_> {
         workspace: &mut Workspace,
         evidence: &mut Evidence,
     ) -> Result<Inspection, Unreadable> {
-        let gone_before = evidence.gone.iter().filter(|gone| **gone).count();
+        let gone_before = evidence.gone.clone();
         let mut reader = Reader {
             agent: self.agent,
             plan,
@@ -210,8 +210,10 @@ impl Window<'_> {
             evidence.equal = false;
             reader.diverge(index, &evidence.written, &mut evidence.divergences)?;
         }
-        if index > 0 && gone_before != evidence.gone.iter().filter(|gone| **gone).count() {
-            evidence.incomparable = true;
+        if let Some(first) = &evidence.first {
+            let left = |region: &usize| evidence.gone[*region] && !gone_before[*region];
+            let mut left = (0..evidence.gone.len()).filter(left);
+            evidence.incomparable |= left.any(|region| !first.changes[region].ranges.is_empty());
         }
         if let Some(pass) = self.record.passes.last_mut() {
             pass.hash = Some(ContentHash(seen.hash));
