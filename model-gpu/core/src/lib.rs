@@ -1,4 +1,4 @@
-//! A software gfx942: memory, queues, signals, events, clocks and dispatch.
+//! A software gfx942 or gfx90a: memory, queues, signals, events, clocks and dispatch.
 //!
 //! The crate is the device itself. It knows the packets, signals and kernel descriptors of AMD's HSA ABI, and nothing
 //! of the ways in which a program reaches it: a front end (the preloaded library, a test) creates a [`Machine`], gives it
@@ -20,6 +20,7 @@ mod testing;
 pub mod thread;
 
 pub use machine::{AGENT_LIMIT, Config, Machine};
+pub use model_gpu_isa::Target;
 pub use queues::{Kind as QueueKind, Queue, QueueError, Spec as QueueSpec};
 pub use signal::{EMPTY_MAILBOX, Signal};
 

@@ -12,7 +12,7 @@ use crate::faults::{Action, FaultPlan, Kind};
 use crate::memory::{Buffer, Fault, Memory, Request, View};
 use crate::queues::{Doorbells, Queue, Spec, Worker};
 use crate::signal::EMPTY_MAILBOX;
-use crate::{Refusal, say};
+use crate::{Refusal, Target, say};
 
 /// Most agents in one machine: an agent is one bit of a mapping's mask.
 pub const AGENT_LIMIT: usize = 16;
@@ -20,6 +20,8 @@ pub const AGENT_LIMIT: usize = 16;
 /// How a machine is made.
 #[derive(Clone, Debug)]
 pub struct Config {
+    /// Instruction set of every agent.
+    pub target: Target,
     /// Number of agents, 1 to [`AGENT_LIMIT`].
     pub agents: usize,
     /// VRAM of each agent, in bytes.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::faults::FaultPlan;
 use crate::memory::{Kind, Request, Rights, View};
 use crate::queues::Doorbells;
-use crate::{Config, Machine, Queue, QueueKind, QueueSpec, Signal};
+use crate::{Config, Machine, Queue, QueueKind, QueueSpec, Signal, Target};
 
 /// Where the test memory lies.
 pub(crate) const BASE: u64 = 0x7100_0000_0000;
@@ -28,6 +28,7 @@ impl Bench {
     pub(crate) fn with_faults(plan: &str) -> Self {
         let faults = Arc::new(FaultPlan::parse(plan).expect("a sound plan"));
         let config = Config {
+            target: Target::default(),
             agents: 1,
             vram_bytes: 64 << 20,
             gpu_ids: vec![2],

@@ -1,15 +1,20 @@
 //! Compares the decoder with another disassembler's output.
 //!
-//! Reads lines `MNEMONIC HEXWORD...` from standard input, disassembles the words and compares mnemonic and length. Prints
+//! Usage: `check_decoder TARGET`. Reads lines `MNEMONIC HEXWORD...` from standard input, disassembles the words and compares
+//! mnemonic and length. Prints
 //! each kind of disagreement once and the coverage; fails when anything disagrees.
 
 use std::collections::BTreeMap;
 use std::io::BufRead;
 use std::process::ExitCode;
 
-use model_gpu_isa::disassemble;
+use model_gpu_isa::{Target, disassemble};
 
 fn main() -> ExitCode {
+    let Some(target) = std::env::args().nth(1).as_deref().and_then(Target::from_name) else {
+        eprintln!("usage: check_decoder gfx90a|gfx942");
+        return ExitCode::from(2);
+    };
     let mut total = 0_u64;
     let mut mnemonics = BTreeMap::<String, u64>::new();
     let mut wrong = BTreeMap::<String, u64>::new();
@@ -30,7 +35,7 @@ fn main() -> ExitCode {
         };
         total += 1;
         *mnemonics.entry(mnemonic.to_owned()).or_default() += 1;
-        let problem = match disassemble(&words) {
+        let problem = match disassemble(target, &words) {
             Ok(ours) if ours.mnemonic == mnemonic && ours.size == words.len() * 4 => continue,
             Ok(ours) => format!(
                 "{mnemonic}, {} bytes: decoded as {}, {} bytes",
@@ -46,6 +51,6 @@ fn main() -> ExitCode {
     for (problem, count) in &wrong {
         println!("{count:7}  {problem}");
     }
-    println!("{} of {total} instructions agree, {} mnemonics", total - failures, mnemonics.len());
+    println!("{target}: {} of {total} instructions agree, {} mnemonics", total - failures, mnemonics.len());
     if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

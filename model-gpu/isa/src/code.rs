@@ -8,6 +8,7 @@ use std::rc::Rc;
 
 pub(crate) use block::Block;
 
+use crate::Target;
 use crate::exec::memory::port::MemoryPort;
 
 /// The decoded instructions of one worker thread.
@@ -20,7 +21,8 @@ use crate::exec::memory::port::MemoryPort;
 #[derive(Debug, Default)]
 pub struct CodeCache {
     epoch: u64,
-    blocks: HashMap<u64, Rc<Block>, BuildHasherDefault<AddressHasher>>,
+    /// By target and address.
+    blocks: [HashMap<u64, Rc<Block>, BuildHasherDefault<AddressHasher>>; Target::ALL.len()],
 }
 
 /// Blocks kept before all are dropped: a bound on memory, far above what programs have.
@@ -40,31 +42,32 @@ impl CodeCache {
 
     /// Drops every decoded block.
     pub fn clear(&mut self) {
-        self.blocks.clear();
+        self.blocks.iter_mut().for_each(HashMap::clear);
     }
 
     /// The block that starts at `address`.
     #[inline(always)]
-    pub(crate) fn block(&mut self, address: u64, memory: &mut MemoryPort<'_>) -> Rc<Block> {
-        match self.blocks.get(&address) {
+    pub(crate) fn block(&mut self, target: Target, address: u64, memory: &mut MemoryPort<'_>) -> Rc<Block> {
+        match self.blocks[target as usize].get(&address) {
             Some(block) if block.checked.get() == self.epoch => Rc::clone(block),
-            _ => self.refresh(address, memory),
+            _ => self.refresh(target, address, memory),
         }
     }
 
     #[cold]
-    fn refresh(&mut self, address: u64, memory: &mut MemoryPort<'_>) -> Rc<Block> {
-        if let Some(block) = self.blocks.get(&address)
+    fn refresh(&mut self, target: Target, address: u64, memory: &mut MemoryPort<'_>) -> Rc<Block> {
+        let blocks = &mut self.blocks[target as usize];
+        if let Some(block) = blocks.get(&address)
             && block.matches(memory)
         {
             block.checked.set(self.epoch);
             return Rc::clone(block);
         }
-        if self.blocks.len() >= MOST_BLOCKS {
-            self.blocks.clear();
+        if blocks.len() >= MOST_BLOCKS {
+            blocks.clear();
         }
-        let block = Rc::new(Block::decode(address, memory, self.epoch));
-        self.blocks.insert(address, Rc::clone(&block));
+        let block = Rc::new(Block::decode(target, address, memory, self.epoch));
+        blocks.insert(address, Rc::clone(&block));
         block
     }
 }

@@ -1,5 +1,6 @@
 //! What an instruction is called and how long it is, for comparing with other disassemblers.
 
+use crate::Target;
 use crate::decode::{self, MAX_WORDS};
 
 /// An instruction as the disassembler sees it.
@@ -14,9 +15,9 @@ pub struct Disassembly {
 /// Disassembles the instruction at the start of `words`, of which the first two are looked at.
 ///
 /// # Errors
-/// Why the words are no instruction of gfx942 that the model knows.
-pub fn disassemble(words: &[u32]) -> Result<Disassembly, String> {
-    match decode::decode(0, &words[..words.len().min(MAX_WORDS)]) {
+/// Why the words are no instruction of the target that the model knows.
+pub fn disassemble(target: Target, words: &[u32]) -> Result<Disassembly, String> {
+    match decode::decode(target, 0, &words[..words.len().min(MAX_WORDS)]) {
         Ok(inst) => Ok(Disassembly { mnemonic: inst.mnemonic(), size: usize::from(inst.size) }),
         Err(illegal) => Err(illegal.reason),
     }

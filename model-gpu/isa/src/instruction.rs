@@ -6,7 +6,7 @@ use crate::operand::{Part, Src, Ty};
 /// A semantic function: executes one decoded instruction on a wave.
 pub(crate) type Exec = fn(&mut Context<'_>, &Inst) -> Flow;
 
-/// The instruction formats of gfx942 as the tables divide them.
+/// The instruction formats as the tables divide them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Encoding {
     Sop1,

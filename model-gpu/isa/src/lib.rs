@@ -1,4 +1,4 @@
-//! Decoder and interpreter for AMD GPU machine code: gfx942 (CDNA3), wave64.
+//! Decoder and interpreter for AMD GPU machine code: gfx942 (CDNA3) and gfx90a (CDNA2), wave64.
 //!
 //! The crate knows instructions, registers and lanes, and nothing of devices, queues or packets. Its user
 //! (the dispatcher of a software GPU) supplies memory through [`AddressSpace`], clocks and messages through
@@ -17,7 +17,7 @@
 //! ```
 //!
 //! Instruction opcodes and operand rules follow the "AMD Instinct MI300 Instruction Set Architecture"
-//! manual (CDNA3) and the encodings that LLVM's AMDGPU assembler emits for gfx942.
+//! manual (CDNA3), that of the MI200 (CDNA2), and the encodings that LLVM's AMDGPU assembler emits for both.
 //! Whatever the decoder does not know becomes [`Exception::IllegalInstruction`]; nothing is guessed.
 
 mod address_space;
@@ -32,6 +32,7 @@ mod instruction;
 mod lds;
 mod operand;
 mod tables;
+mod target;
 #[cfg(test)]
 mod tests;
 mod wave;
@@ -43,8 +44,9 @@ pub use disassembly::{Disassembly, disassemble};
 pub use environment::Environment;
 pub use exception::{Exception, Stop};
 pub use lds::Lds;
+pub use target::Target;
 pub use wave::{Lanes, Machine, Wave, WaveConfig};
 pub use workgroup::{Progress, Workgroup};
 
-/// Lanes in a wave. gfx942 has no other wave size.
+/// Lanes in a wave. There is no other wave size.
 pub const WAVE_SIZE: usize = 64;

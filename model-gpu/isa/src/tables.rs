@@ -1,9 +1,12 @@
-//! The instruction tables of gfx942: one row for each opcode of each encoding.
+//! The instruction tables: one row for each opcode of each encoding. What both targets have is in the module of the encoding,
+//! what one of them has in the module of the target.
 //!
 //! To add an instruction: write its semantic function under `exec`, add a row here, and a test.
 
 mod ds;
 mod flat;
+mod gfx90a;
+mod gfx942;
 mod global;
 mod mubuf;
 mod scratch;
@@ -21,14 +24,15 @@ mod vopc;
 
 use std::sync::LazyLock;
 
+use crate::Target;
 use crate::instruction::{Encoding, Op, Row};
 
 const fn row(opcode: u16, mnemonic: &'static str, op: Op) -> Row {
     Row { opcode, mnemonic, op }
 }
 
-/// The rows of an encoding, in the order of their opcodes.
-pub(crate) fn rows(encoding: Encoding) -> &'static [Row] {
+/// The rows that every target has, in the order of their opcodes.
+fn common(encoding: Encoding) -> &'static [Row] {
     match encoding {
         Encoding::Sop1 => sop1::ROWS,
         Encoding::Sop2 => sop2::ROWS,
@@ -49,20 +53,31 @@ pub(crate) fn rows(encoding: Encoding) -> &'static [Row] {
     }
 }
 
-/// Rows by opcode, for each encoding.
-type Index = [Vec<Option<&'static Row>>; Encoding::ALL.len()];
+/// The rows of a target's encoding.
+pub(crate) fn rows(target: Target, encoding: Encoding) -> impl Iterator<Item = &'static Row> {
+    let own = match target {
+        Target::Gfx90a => gfx90a::rows(encoding),
+        Target::Gfx942 => gfx942::rows(encoding),
+    };
+    common(encoding).iter().chain(own)
+}
+
+/// Rows by opcode, for each encoding of each target.
+type Index = [[Vec<Option<&'static Row>>; Encoding::ALL.len()]; Target::ALL.len()];
 
 static INDEX: LazyLock<Index> = LazyLock::new(|| {
-    Encoding::ALL.map(|encoding| {
-        let mut index = vec![None; 1024];
-        for row in rows(encoding) {
-            index[usize::from(row.opcode)] = Some(row);
-        }
-        index
+    Target::ALL.map(|target| {
+        Encoding::ALL.map(|encoding| {
+            let mut index = vec![None; 1024];
+            for row in rows(target, encoding) {
+                index[usize::from(row.opcode)] = Some(row);
+            }
+            index
+        })
     })
 });
 
 /// The row of an opcode.
-pub(crate) fn lookup(encoding: Encoding, opcode: u32) -> Option<&'static Row> {
-    INDEX[encoding as usize].get(usize::try_from(opcode).ok()?).copied().flatten()
+pub(crate) fn lookup(target: Target, encoding: Encoding, opcode: u32) -> Option<&'static Row> {
+    INDEX[target as usize][encoding as usize].get(usize::try_from(opcode).ok()?).copied().flatten()
 }

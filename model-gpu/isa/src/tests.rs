@@ -3,6 +3,7 @@
 mod control;
 mod decoder;
 mod float;
+mod gfx90a;
 mod lanes;
 mod matrix;
 mod memory;

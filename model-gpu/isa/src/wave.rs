@@ -63,7 +63,9 @@ impl Wave {
         self.executed = 0;
         self.ended = false;
         self.set_exec(config.exec);
-        self.set_sgpr64(102, config.scratch_base);
+        if config.target.architected_flat_scratch() {
+            self.set_sgpr64(102, config.scratch_base);
+        }
     }
 
     /// Address of the next instruction to execute.

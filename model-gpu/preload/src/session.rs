@@ -7,7 +7,7 @@ use std::os::fd::RawFd;
 use std::sync::{Arc, OnceLock, Weak};
 
 use model_gpu_core::memory::{Buffer, identity};
-use model_gpu_core::{Config, Machine, say};
+use model_gpu_core::{Config, Machine, Target, say};
 use parking_lot::Mutex;
 
 use crate::kfd::Svm;
@@ -70,6 +70,7 @@ impl Session {
     fn new() -> io::Result<Self> {
         let settings = settings();
         let config = Config {
+            target: Target::Gfx942,
             agents: settings.agents,
             vram_bytes: settings.vram_bytes,
             gpu_ids: (FIRST_GPU_ID..).take(settings.agents).collect(),

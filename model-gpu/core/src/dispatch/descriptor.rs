@@ -3,6 +3,8 @@
 //! Layout and meaning: LLVM's "User Guide for AMDGPU Backend", code object V3 kernel descriptor, and the register
 //! tables for GFX90A and GFX942 there.
 
+use model_gpu_isa::Target;
+
 /// Size of a descriptor.
 pub(super) const BYTES: usize = 64;
 
@@ -27,6 +29,8 @@ pub(super) struct UserRegisters {
 /// A parsed descriptor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Descriptor {
+    /// Instruction set of the kernel.
+    pub(super) target: Target,
     /// Static group memory in bytes.
     pub(super) group_bytes: u32,
     /// Offset of the entry point from the descriptor.
@@ -45,6 +49,8 @@ pub(super) struct Descriptor {
     pub(super) workgroup_id: [bool; 3],
     /// The work-group information word follows them.
     pub(super) workgroup_info: bool,
+    /// The offset of the wave's scratch follows that: where scratch is not architected, for kernels that use it.
+    pub(super) scratch_offset: bool,
     /// Work-item identifiers in v0: 0 for x, 1 for x and y, 2 for all.
     pub(super) workitem_id: u8,
     /// Words of kernel arguments that are preloaded, and the first of them.
@@ -63,8 +69,8 @@ fn field(word: u32, low: u32, bits: u32) -> u8 {
 }
 
 impl Descriptor {
-    /// Parses a descriptor.
-    pub(super) fn parse(bytes: &[u8; BYTES]) -> Result<Self, String> {
+    /// Parses a descriptor of a kernel for `target`.
+    pub(super) fn parse(target: Target, bytes: &[u8; BYTES]) -> Result<Self, String> {
         let (rsrc3, rsrc1, rsrc2) = (word(bytes, 44), word(bytes, 48), word(bytes, 52));
         let properties = word(bytes, 56) & 0xffff;
         let preload = word(bytes, 56) >> 16;
@@ -84,8 +90,9 @@ impl Descriptor {
             flat_scratch_init: bit(5),
             private_segment_size: bit(6),
         };
-        if user.private_segment_buffer || user.flat_scratch_init {
-            return Err("the kernel sets up scratch by itself; gfx942 has architected scratch".to_owned());
+        let architected = target.architected_flat_scratch();
+        if architected && (user.private_segment_buffer || user.flat_scratch_init) {
+            return Err(format!("the kernel sets up scratch by itself; {target} has architected scratch"));
         }
         if rsrc2 & EXCEPTIONS != 0 {
             return Err("the kernel enables traps on exceptions (COMPUTE_PGM_RSRC2), which are not modelled"
@@ -102,6 +109,7 @@ impl Descriptor {
         let mut entry = [0; 8];
         entry.copy_from_slice(&bytes[16..24]);
         Ok(Self {
+            target,
             group_bytes: word(bytes, 0),
             entry_offset: i64::from_le_bytes(entry),
             mode,
@@ -111,6 +119,7 @@ impl Descriptor {
             user,
             workgroup_id: [7, 8, 9].map(|n| rsrc2 >> n & 1 != 0),
             workgroup_info: rsrc2 >> 10 & 1 != 0,
+            scratch_offset: !architected && rsrc2 & 1 != 0,
             workitem_id: field(rsrc2, 11, 2),
             preload: (field(preload, 0, 7), u16::try_from(preload >> 7 & 0x1ff).unwrap_or(0)),
         })
@@ -141,7 +150,7 @@ mod tests {
 
     #[test]
     fn fields_of_a_compiled_kernel_are_understood() {
-        let kernel = Descriptor::parse(&sample()).expect("sound");
+        let kernel = Descriptor::parse(Target::Gfx942, &sample()).expect("sound");
         assert_eq!(kernel.group_bytes, 128);
         assert_eq!(kernel.entry(0x4000), 0x5000);
         assert_eq!(kernel.mode, 0x3f0);
@@ -156,7 +165,7 @@ mod tests {
     fn preloaded_arguments_start_after_the_prologue() {
         let mut bytes = sample();
         bytes[58..60].copy_from_slice(&(4u16 | 2 << 7).to_le_bytes());
-        let kernel = Descriptor::parse(&bytes).expect("sound");
+        let kernel = Descriptor::parse(Target::Gfx942, &bytes).expect("sound");
         assert_eq!(kernel.preload, (4, 2));
         assert_eq!(kernel.entry(0x4000), 0x5100);
     }
@@ -165,18 +174,21 @@ mod tests {
     fn kernels_for_other_targets_are_refused() {
         let mut wave32 = sample();
         wave32[57] = 4;
-        assert!(Descriptor::parse(&wave32).expect_err("wave32").contains("32 lanes"));
+        assert!(Descriptor::parse(Target::Gfx942, &wave32).expect_err("wave32").contains("32 lanes"));
         let mut old_scratch = sample();
         old_scratch[56] |= 1;
-        assert!(Descriptor::parse(&old_scratch).expect_err("scratch").contains("scratch"));
+        assert!(Descriptor::parse(Target::Gfx942, &old_scratch).expect_err("scratch").contains("scratch"));
+        assert!(
+            Descriptor::parse(Target::Gfx90a, &old_scratch).expect("its own way").user.private_segment_buffer
+        );
         let mut trapping = sample();
         trapping[55] |= 1;
-        assert!(Descriptor::parse(&trapping).expect_err("trap").contains("exceptions"));
+        assert!(Descriptor::parse(Target::Gfx942, &trapping).expect_err("trap").contains("exceptions"));
         let mut clamping = sample();
         clamping[51] |= 4;
-        assert!(Descriptor::parse(&clamping).expect_err("overflow").contains("FP16_OVFL"));
+        assert!(Descriptor::parse(Target::Gfx942, &clamping).expect_err("overflow").contains("FP16_OVFL"));
         let mut garbage = sample();
         garbage[30] = 1;
-        assert!(Descriptor::parse(&garbage).expect_err("reserved").contains("reserved"));
+        assert!(Descriptor::parse(Target::Gfx942, &garbage).expect_err("reserved").contains("reserved"));
     }
 }

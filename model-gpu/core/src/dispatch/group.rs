@@ -1,7 +1,7 @@
 //! Making a work-group: its waves with the registers that the ABI promises.
 //!
 //! Register contents: LLVM's "User Guide for AMDGPU Backend", sections "Kernel Prolog" and "Initial Kernel Execution
-//! State", for targets with architected flat scratch and packed work-item identifiers.
+//! State", for targets with packed work-item identifiers.
 
 use model_gpu_isa::{Wave, WaveConfig, Workgroup};
 
@@ -34,7 +34,7 @@ pub(super) fn make(
             }
             None => Wave::new(&config),
         };
-        set_scalars(&mut wave, descriptor, place, index, user);
+        set_scalars(&mut wave, launch, descriptor, (place, index, first_slot + index), user);
         wave.set_vgpr(0, &place.packed_ids(index, descriptor.workitem_id + 1));
         group.add_wave(wave);
     }
@@ -47,6 +47,7 @@ fn config(launch: &Launch, descriptor: &Descriptor, place: Place, index: u32, sl
             (base + u64::from(slot) * wave_bytes, u32::try_from(wave_bytes / 64).unwrap_or(u32::MAX))
         });
     WaveConfig {
+        target: descriptor.target,
         entry: descriptor.entry(launch.packet.kernel_object),
         exec: place.exec(index),
         mode: descriptor.mode,
@@ -62,7 +63,13 @@ fn config(launch: &Launch, descriptor: &Descriptor, place: Place, index: u32, sl
     }
 }
 
-fn set_scalars(wave: &mut Wave, descriptor: &Descriptor, place: Place, index: u32, user: &[u32]) {
+fn set_scalars(
+    wave: &mut Wave,
+    launch: &Launch,
+    descriptor: &Descriptor,
+    (place, index, slot): (Place, u32, u32),
+    user: &[u32],
+) {
     let mut next = 0;
     for value in user {
         wave.set_sgpr(next, *value);
@@ -79,6 +86,11 @@ fn set_scalars(wave: &mut Wave, descriptor: &Descriptor, place: Place, index: u3
         // First wave in bit 31, its ordinal in bits 11:6, the number of waves in bits 5:0.
         let first = u32::from(index == 0) << 31;
         wave.set_sgpr(next, first | (index & 0x3f) << 6 | (place.waves() & 0x3f));
+        next += 1;
+    }
+    if descriptor.scratch_offset {
+        let offset = launch.scratch.map_or(0, |scratch| u64::from(slot) * scratch.wave_bytes);
+        wave.set_sgpr(next, u32::try_from(offset).unwrap_or(u32::MAX));
     }
 }
 
@@ -89,11 +101,14 @@ pub(super) fn user_registers(
     descriptor: &Descriptor,
 ) -> Result<Vec<u32>, Fault> {
     let mut words = Vec::with_capacity(16);
+    let user = descriptor.user;
+    if user.private_segment_buffer {
+        words.extend(launch.queue.scratch_resource(view)?);
+    }
     let mut pair = |value: u64| {
         let [a, b, c, d, e, f, g, h] = value.to_le_bytes();
         words.extend([u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h])]);
     };
-    let user = descriptor.user;
     if user.dispatch_ptr {
         pair(launch.packet_address);
     }
@@ -105,6 +120,10 @@ pub(super) fn user_registers(
     }
     if user.dispatch_id {
         pair(launch.dispatch_id);
+    }
+    if user.flat_scratch_init {
+        // Targets of the ninth generation get the base of the queue's scratch, to which the kernel adds the wave's offset.
+        pair(launch.scratch.map_or(0, |scratch| scratch.base));
     }
     if user.private_segment_size {
         words.push(launch.packet.private_bytes);
@@ -120,6 +139,8 @@ pub(super) fn user_registers(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model_gpu_isa::Target;
+
     use crate::queues::{AmdQueue, Dispatch};
     use crate::testing::Bench;
     use crate::{QueueKind, Signal};
@@ -154,7 +175,35 @@ mod tests {
         bytes[48..52].copy_from_slice(&(9u32 | 0xf0 << 12 | 1 << 21 | 1 << 23).to_le_bytes());
         bytes[52..56].copy_from_slice(&(1 | user_sgprs << 1 | 0xf << 7 | 2 << 11).to_le_bytes());
         bytes[56..60].copy_from_slice(&(0x5e | preload << 16).to_le_bytes());
-        Descriptor::parse(&bytes).expect("sound")
+        Descriptor::parse(Target::Gfx942, &bytes).expect("sound")
+    }
+
+    #[test]
+    fn a_gfx90a_kernel_gets_what_it_sets_scratch_up_from() {
+        let bench = Bench::new();
+        let launch = launch(&bench, 0);
+        for n in 0..4 {
+            bench
+                .view()
+                .store(launch.queue.address() + 144 + 4 * n, 0x500 + u32::try_from(n).expect("small"))
+                .expect("mapped");
+        }
+        let mut bytes = [0; super::super::descriptor::BYTES];
+        bytes[44..48].copy_from_slice(&7u32.to_le_bytes());
+        bytes[48..52].copy_from_slice(&9u32.to_le_bytes());
+        // Scratch, eight user registers, work-group identifier x.
+        bytes[52..56].copy_from_slice(&(1u32 | 8 << 1 | 1 << 7).to_le_bytes());
+        // Private segment buffer, kernel arguments, flat scratch.
+        bytes[56..60].copy_from_slice(&0x29u32.to_le_bytes());
+        let descriptor = Descriptor::parse(Target::Gfx90a, &bytes).expect("sound");
+        let user = user_registers(&bench.view(), &launch, &descriptor).expect("mapped");
+        let place = Place { id: [6, 0, 0], size: [8, 8, 2] };
+        let group = make(&launch, &descriptor, place, 4, &user, &mut Vec::new());
+        let wave = &group.waves()[1];
+        assert_eq!([0, 1, 2, 3].map(|n| wave.sgpr(n)), [0x500, 0x501, 0x502, 0x503]);
+        assert_eq!(wave.sgpr64(6), 0x5000, "base of the queue's scratch");
+        assert_eq!((wave.sgpr(8), wave.sgpr(9)), (6, 5 * 4096), "work-group, then the wave's scratch");
+        assert_eq!(wave.sgpr64(102), 0, "FLAT_SCRATCH is the kernel's");
     }
 
     #[test]

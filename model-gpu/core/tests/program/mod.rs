@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use model_gpu_core::memory::{Kind, Request, Rights};
 use model_gpu_core::shared::Span;
-use model_gpu_core::{Config, Machine, QueueKind, QueueSpec};
+use model_gpu_core::{Config, Machine, QueueKind, QueueSpec, Target};
 
 /// Where the program's memory lies.
 pub const BASE: u64 = 0x7200_0000_0000;
@@ -26,6 +26,7 @@ pub struct Program {
 impl Program {
     pub fn start() -> Self {
         let config = Config {
+            target: Target::default(),
             agents: 1,
             vram_bytes: 64 << 20,
             gpu_ids: vec![9],

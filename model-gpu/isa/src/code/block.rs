@@ -5,7 +5,7 @@ use std::cell::Cell;
 use crate::decode::{self, MAX_WORDS};
 use crate::exec::memory::port::MemoryPort;
 use crate::instruction::{Encoding, Inst};
-use crate::{Exception, MemoryFault};
+use crate::{Exception, MemoryFault, Target};
 
 /// Instructions in a block at most; also how far a wave's budget may be overrun.
 const LONGEST: usize = 128;
@@ -28,7 +28,7 @@ pub(crate) struct Block {
 
 impl Block {
     /// Decodes from `start`.
-    pub(crate) fn decode(start: u64, memory: &mut MemoryPort<'_>, epoch: u64) -> Self {
+    pub(crate) fn decode(target: Target, start: u64, memory: &mut MemoryPort<'_>, epoch: u64) -> Self {
         let mut block = Block {
             instructions: Vec::new(),
             end: None,
@@ -38,12 +38,12 @@ impl Block {
             words: Vec::new(),
             cut: None,
         };
-        while block.instructions.len() < LONGEST && !block.step(memory) {}
+        while block.instructions.len() < LONGEST && !block.step(target, memory) {}
         block
     }
 
     /// Decodes one instruction; whether the block ends with it.
-    fn step(&mut self, memory: &mut MemoryPort<'_>) -> bool {
+    fn step(&mut self, target: Target, memory: &mut MemoryPort<'_>) -> bool {
         let pc = self.next;
         let mut words = [0; MAX_WORDS];
         let mut count = 0;
@@ -58,7 +58,7 @@ impl Block {
             }
             count += 1;
         }
-        match decode::decode(pc, &words[..count]) {
+        match decode::decode(target, pc, &words[..count]) {
             Ok(inst) => {
                 let used = usize::from(inst.size / 4);
                 self.words.extend_from_slice(&words[..used]);

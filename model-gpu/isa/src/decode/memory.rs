@@ -6,9 +6,9 @@
     reason = "bit fields"
 )]
 
-use super::operands::{accumulation, blank, note, scalar_destination, source, vector};
-use super::{Illegal, row, second};
-use crate::instruction::{Encoding, Inst};
+use super::operands::{accumulation, note, scalar_destination, source, vector};
+use super::{Illegal, Words};
+use crate::instruction::{Encoding, Inst, Row};
 use crate::operand::{Kind, Src, Ty};
 use crate::wave::ACC_BASE;
 
@@ -19,10 +19,10 @@ fn sign_extend(value: u32, bits: u32) -> u64 {
     i64::from((value << (32 - bits)) as i32 >> (32 - bits)) as u64
 }
 
-pub(super) fn smem(address: u64, words: &[u32]) -> Result<Inst, Illegal> {
-    let (low, high) = (words[0], second(words)?);
-    let row = row(Encoding::Smem, low >> 18 & 0xff, 2)?;
-    let mut inst = blank(address, row, Encoding::Smem, 2);
+pub(super) fn smem(words: Words<'_>) -> Result<Inst, Illegal> {
+    let (low, high) = (words.first(), words.second()?);
+    let row = words.row(Encoding::Smem, low >> 18 & 0xff, 2)?;
+    let mut inst = words.blank(row, Encoding::Smem, 2);
     if row.op.dst != Ty::None {
         inst.dst = scalar_destination(low >> 6 & 0x7f, row.op.dst, 2)?;
     }
@@ -60,10 +60,10 @@ fn result(inst: &mut Inst, number: u32, acc: bool) -> Result<(), Illegal> {
     Ok(())
 }
 
-pub(super) fn ds(address: u64, words: &[u32]) -> Result<Inst, Illegal> {
-    let (low, high) = (words[0], second(words)?);
-    let row = row(Encoding::Ds, low >> 17 & 0xff, 2)?;
-    let mut inst = blank(address, row, Encoding::Ds, 2);
+pub(super) fn ds(words: Words<'_>) -> Result<Inst, Illegal> {
+    let (low, high) = (words.first(), words.second()?);
+    let row = words.row(Encoding::Ds, low >> 17 & 0xff, 2)?;
+    let mut inst = words.blank(row, Encoding::Ds, 2);
     if (low >> 16 & 1 == 1) != row.mnemonic.starts_with("ds_gws") {
         return Err(Illegal::new(
             2,
@@ -80,28 +80,39 @@ pub(super) fn ds(address: u64, words: &[u32]) -> Result<Inst, Illegal> {
     Ok(inst)
 }
 
-pub(super) fn flat(address: u64, words: &[u32]) -> Result<Inst, Illegal> {
-    let (low, high) = (words[0], second(words)?);
+pub(super) fn flat(words: Words<'_>) -> Result<Inst, Illegal> {
+    let (low, high) = (words.first(), words.second()?);
     let encoding = match low >> 14 & 3 {
         0 => Encoding::Flat,
         1 => Encoding::Scratch,
         2 => Encoding::Global,
         _ => return Err(Illegal::new(2, "FLAT segment 3 does not exist")),
     };
-    let row = row(encoding, low >> 18 & 0x7f, 2)?;
-    let mut inst = blank(address, row, encoding, 2);
+    let row = words.row(encoding, low >> 18 & 0x7f, 2)?;
+    let mut inst = words.blank(row, encoding, 2);
     let acc = high >> 23 & 1 == 1;
     inst.imm =
         if encoding == Encoding::Flat { u64::from(low & 0xfff) } else { sign_extend(low & 0x1fff, 13) };
     inst.returns = low >> 16 & 1 == 1;
+    let bit13 = low >> 13 & 1 == 1;
     inst.to_lds = row.mnemonic.contains("_lds_");
+    let architected = words.target.architected_flat_scratch();
+    if bit13 && (!architected || encoding != Encoding::Scratch) {
+        // On targets that have no instructions of their own for it, the bit asks for a load to LDS.
+        if architected || encoding == Encoding::Flat {
+            return Err(Illegal::new(2, format!("{}: bit 13 has no meaning", row.mnemonic)));
+        }
+        loads_to_lds(row)?;
+        inst.to_lds = true;
+    }
     let scalar = high >> 16 & 0x7f;
     let has_scalar = encoding != Encoding::Flat && scalar != OFF;
     if has_scalar {
         inst.src[2] = source(scalar, if encoding == Encoding::Global { Ty::B64 } else { Ty::B32 }, 2)?;
     }
     let address_kind = match encoding {
-        Encoding::Scratch if low >> 13 & 1 == 0 => Ty::None,
+        // With architected scratch a bit says whether there is a vector address; without, there is one address of either kind.
+        Encoding::Scratch if architected && !bit13 || !architected && has_scalar => Ty::None,
         Encoding::Scratch => Ty::B32,
         _ if has_scalar => Ty::B32,
         _ => Ty::B64,
@@ -109,17 +120,26 @@ pub(super) fn flat(address: u64, words: &[u32]) -> Result<Inst, Illegal> {
     data(&mut inst, 0, high, address_kind, false)?;
     data(&mut inst, 1, high >> 8, row.op.traits.data, acc)?;
     let atomic = row.op.traits.data != Ty::None && row.op.dst != Ty::None;
-    if !atomic || inst.returns {
+    if (!atomic || inst.returns) && !inst.to_lds {
         result(&mut inst, high >> 24, acc)?;
     }
     Ok(inst)
 }
 
-pub(super) fn mubuf(address: u64, words: &[u32]) -> Result<Inst, Illegal> {
-    let (low, high) = (words[0], second(words)?);
-    let row = row(Encoding::Mubuf, low >> 18 & 0x7f, 2)?;
-    let mut inst = blank(address, row, Encoding::Mubuf, 2);
-    if row.op.dst == Ty::None && row.op.traits.data == Ty::None {
+/// Only loads that fill one whole register have a form that loads to LDS.
+fn loads_to_lds(row: &Row) -> Result<(), Illegal> {
+    if row.op.dst == Ty::B32 && row.op.traits.data == Ty::None && !row.mnemonic.contains("d16") {
+        return Ok(());
+    }
+    Err(Illegal::new(2, format!("{}: there is no form that loads to LDS", row.mnemonic)))
+}
+
+pub(super) fn mubuf(words: Words<'_>) -> Result<Inst, Illegal> {
+    let (low, high) = (words.first(), words.second()?);
+    let row = words.row(Encoding::Mubuf, low >> 18 & 0x7f, 2)?;
+    let mut inst = words.blank(row, Encoding::Mubuf, 2);
+    let from_lds = row.mnemonic == "buffer_store_lds_dword";
+    if row.op.dst == Ty::None && row.op.traits.data == Ty::None && !from_lds {
         return Ok(inst);
     }
     let acc = high >> 23 & 1 == 1;
@@ -127,11 +147,9 @@ pub(super) fn mubuf(address: u64, words: &[u32]) -> Result<Inst, Illegal> {
     inst.offset_enable = low >> 12 & 1 == 1;
     inst.index_enable = low >> 13 & 1 == 1;
     inst.returns = low >> 14 & 1 == 1;
-    inst.to_lds = low >> 16 & 1 == 1;
-    if inst.to_lds
-        && (row.op.dst != Ty::B32 || row.op.traits.data != Ty::None || row.mnemonic.contains("d16"))
-    {
-        return Err(Illegal::new(2, format!("{}: there is no form that loads to LDS", row.mnemonic)));
+    inst.to_lds = low >> 16 & 1 == 1 && !from_lds;
+    if inst.to_lds {
+        loads_to_lds(row)?;
     }
     inst.src[2] = Src::scalar((high >> 14 & 0x7c) as u16);
     inst.scalar_offset = source(high >> 24, Ty::B32, 2)?;

@@ -6,20 +6,20 @@
     reason = "bit fields"
 )]
 
-use super::operands::{LITERAL, blank, literal, scalar_destination, source};
-use super::{Illegal, row, second};
+use super::operands::{LITERAL, literal, scalar_destination, source};
+use super::{Illegal, Words};
 use crate::instruction::{Encoding, Inst};
 use crate::operand::{Src, Ty};
 
 /// A scalar source, with the literal word when the code asks for it.
-fn operand(inst: &mut Inst, n: usize, code: u32, words: &[u32]) -> Result<(), Illegal> {
+fn operand(inst: &mut Inst, n: usize, code: u32, words: Words<'_>) -> Result<(), Illegal> {
     let ty = inst.row.op.src[n];
     if ty == Ty::None {
         return Ok(());
     }
     inst.src[n] = if code == LITERAL {
         inst.size = 8;
-        literal(second(words)?, ty)
+        literal(words.second()?, ty)
     } else {
         source(code, ty, 1)?
     };
@@ -33,17 +33,17 @@ fn destination(inst: &mut Inst, code: u32) -> Result<(), Illegal> {
     Ok(())
 }
 
-pub(super) fn sop1(address: u64, words: &[u32]) -> Result<Inst, Illegal> {
-    let word = words[0];
-    let mut inst = blank(address, row(Encoding::Sop1, word >> 8 & 0xff, 1)?, Encoding::Sop1, 1);
+pub(super) fn sop1(words: Words<'_>) -> Result<Inst, Illegal> {
+    let word = words.first();
+    let mut inst = words.blank(words.row(Encoding::Sop1, word >> 8 & 0xff, 1)?, Encoding::Sop1, 1);
     operand(&mut inst, 0, word & 0xff, words)?;
     destination(&mut inst, word >> 16 & 0x7f)?;
     Ok(inst)
 }
 
-pub(super) fn sop2(address: u64, words: &[u32]) -> Result<Inst, Illegal> {
-    let word = words[0];
-    let mut inst = blank(address, row(Encoding::Sop2, word >> 23 & 0x7f, 1)?, Encoding::Sop2, 1);
+pub(super) fn sop2(words: Words<'_>) -> Result<Inst, Illegal> {
+    let word = words.first();
+    let mut inst = words.blank(words.row(Encoding::Sop2, word >> 23 & 0x7f, 1)?, Encoding::Sop2, 1);
     operand(&mut inst, 0, word & 0xff, words)?;
     operand(&mut inst, 1, word >> 8 & 0xff, words)?;
     destination(&mut inst, word >> 16 & 0x7f)?;
@@ -53,10 +53,10 @@ pub(super) fn sop2(address: u64, words: &[u32]) -> Result<Inst, Illegal> {
 /// The opcode whose second operand field is not an operand but a set of enables.
 const SET_GPR_IDX_ON: u32 = 0x11;
 
-pub(super) fn sopc(address: u64, words: &[u32]) -> Result<Inst, Illegal> {
-    let word = words[0];
+pub(super) fn sopc(words: Words<'_>) -> Result<Inst, Illegal> {
+    let word = words.first();
     let opcode = word >> 16 & 0x7f;
-    let mut inst = blank(address, row(Encoding::Sopc, opcode, 1)?, Encoding::Sopc, 1);
+    let mut inst = words.blank(words.row(Encoding::Sopc, opcode, 1)?, Encoding::Sopc, 1);
     operand(&mut inst, 0, word & 0xff, words)?;
     if opcode == SET_GPR_IDX_ON {
         inst.imm = u64::from(word >> 8 & 0xff);
@@ -71,10 +71,10 @@ fn target(inst: &Inst, word: u32) -> u64 {
     inst.address.wrapping_add(4).wrapping_add(i64::from(word as i16).wrapping_mul(4) as u64)
 }
 
-pub(super) fn sopk(address: u64, words: &[u32]) -> Result<Inst, Illegal> {
-    let word = words[0];
+pub(super) fn sopk(words: Words<'_>) -> Result<Inst, Illegal> {
+    let word = words.first();
     let opcode = word >> 23 & 0x1f;
-    let mut inst = blank(address, row(Encoding::Sopk, opcode, 1)?, Encoding::Sopk, 1);
+    let mut inst = words.blank(words.row(Encoding::Sopk, opcode, 1)?, Encoding::Sopk, 1);
     let register = word >> 16 & 0x7f;
     let signed = Src::constant(u64::from(i32::from(word as i16) as u32));
     match inst.row.mnemonic {
@@ -93,7 +93,7 @@ pub(super) fn sopk(address: u64, words: &[u32]) -> Result<Inst, Illegal> {
         "s_setreg_imm32_b32" => {
             inst.imm = u64::from(word & 0xffff);
             inst.size = 8;
-            inst.src[0] = literal(second(words)?, Ty::B32);
+            inst.src[0] = literal(words.second()?, Ty::B32);
         }
         "s_call_b64" => {
             inst.imm = target(&inst, word);
@@ -109,9 +109,9 @@ pub(super) fn sopk(address: u64, words: &[u32]) -> Result<Inst, Illegal> {
     Ok(inst)
 }
 
-pub(super) fn sopp(address: u64, words: &[u32]) -> Result<Inst, Illegal> {
-    let word = words[0];
-    let mut inst = blank(address, row(Encoding::Sopp, word >> 16 & 0x7f, 1)?, Encoding::Sopp, 1);
+pub(super) fn sopp(words: Words<'_>) -> Result<Inst, Illegal> {
+    let word = words.first();
+    let mut inst = words.blank(words.row(Encoding::Sopp, word >> 16 & 0x7f, 1)?, Encoding::Sopp, 1);
     let branch = inst.row.mnemonic == "s_branch" || inst.row.mnemonic.starts_with("s_cbranch");
     inst.imm = if branch { target(&inst, word) } else { u64::from(word & 0xffff) };
     Ok(inst)

@@ -2,8 +2,8 @@
 #![allow(clippy::cast_possible_truncation, reason = "bit fields are taken apart")]
 
 use super::dpp_sdwa::{DPP, SDWA, dpp, sdwa};
-use super::operands::{LITERAL, blank, literal, note_all, scalar_destination, source, vector};
-use super::{Illegal, row, second};
+use super::operands::{LITERAL, literal, note_all, scalar_destination, source, vector};
+use super::{Illegal, Words};
 use crate::instruction::{Encoding, Inst, Literal, Suffix};
 use crate::operand::{Kind, Src, Ty};
 
@@ -11,7 +11,7 @@ use crate::operand::{Kind, Src, Ty};
 const VCC: u16 = 106;
 
 /// The first source with its extra word; the second source from `second_code`.
-fn sources(inst: &mut Inst, code: u32, second_code: u32, words: &[u32]) -> Result<(), Illegal> {
+fn sources(inst: &mut Inst, code: u32, second_code: u32, words: Words<'_>) -> Result<(), Illegal> {
     let kinds = inst.row.op.src;
     let compares = inst.encoding == Encoding::Vopc;
     inst.suffix = if inst.row.mnemonic == "v_swap_b32" || inst.row.mnemonic.starts_with("v_accvgpr") {
@@ -23,11 +23,11 @@ fn sources(inst: &mut Inst, code: u32, second_code: u32, words: &[u32]) -> Resul
         inst.src[1] = vector(second_code as u16, kinds[1].registers(), 1)?;
     }
     match code {
-        SDWA => sdwa(inst, second(words)?, second_code, compares)?,
-        DPP => dpp(inst, second(words)?)?,
+        SDWA => sdwa(inst, words.second()?, second_code, compares)?,
+        DPP => dpp(inst, words.second()?)?,
         LITERAL => {
             inst.size = 8;
-            inst.src[0] = literal(second(words)?, kinds[0]);
+            inst.src[0] = literal(words.second()?, kinds[0]);
         }
         _ if kinds[0] == Ty::None => {}
         _ => inst.src[0] = source(code, kinds[0], 1)?,
@@ -36,7 +36,7 @@ fn sources(inst: &mut Inst, code: u32, second_code: u32, words: &[u32]) -> Resul
 }
 
 /// Implicit operands: the accumulator, VCC as carry or mask, and the mandatory literal.
-fn implicit(inst: &mut Inst, destination: u32, words: &[u32]) -> Result<(), Illegal> {
+fn implicit(inst: &mut Inst, destination: u32, words: Words<'_>) -> Result<(), Illegal> {
     let traits = inst.row.op.traits;
     if traits.accumulate {
         inst.src[2] = vector(destination as u16, inst.row.op.dst.registers(), 1)?;
@@ -51,7 +51,7 @@ fn implicit(inst: &mut Inst, destination: u32, words: &[u32]) -> Result<(), Ille
         if inst.suffix != Suffix::E32 {
             return Err(Illegal::new(2, "an instruction with its own literal has no SDWA or DPP form"));
         }
-        let value = literal(second(words)?, inst.row.op.src[1]);
+        let value = literal(words.second()?, inst.row.op.src[1]);
         inst.size = 8;
         inst.suffix = Suffix::None;
         match traits.literal {
@@ -65,9 +65,9 @@ fn implicit(inst: &mut Inst, destination: u32, words: &[u32]) -> Result<(), Ille
     Ok(())
 }
 
-pub(super) fn vop1(address: u64, words: &[u32]) -> Result<Inst, Illegal> {
-    let word = words[0];
-    let mut inst = blank(address, row(Encoding::Vop1, word >> 9 & 0xff, 1)?, Encoding::Vop1, 1);
+pub(super) fn vop1(words: Words<'_>) -> Result<Inst, Illegal> {
+    let word = words.first();
+    let mut inst = words.blank(words.row(Encoding::Vop1, word >> 9 & 0xff, 1)?, Encoding::Vop1, 1);
     sources(&mut inst, word & 0x1ff, 0, words)?;
     destination(&mut inst, word >> 17 & 0xff)?;
     match inst.row.mnemonic {
@@ -97,9 +97,9 @@ pub(super) fn destination(inst: &mut Inst, code: u32) -> Result<(), Illegal> {
     Ok(())
 }
 
-pub(super) fn vop2(address: u64, words: &[u32]) -> Result<Inst, Illegal> {
-    let word = words[0];
-    let mut inst = blank(address, row(Encoding::Vop2, word >> 25 & 0x3f, 1)?, Encoding::Vop2, 1);
+pub(super) fn vop2(words: Words<'_>) -> Result<Inst, Illegal> {
+    let word = words.first();
+    let mut inst = words.blank(words.row(Encoding::Vop2, word >> 25 & 0x3f, 1)?, Encoding::Vop2, 1);
     sources(&mut inst, word & 0x1ff, word >> 9 & 0xff, words)?;
     destination(&mut inst, word >> 17 & 0xff)?;
     implicit(&mut inst, word >> 17 & 0xff, words)?;
@@ -107,9 +107,9 @@ pub(super) fn vop2(address: u64, words: &[u32]) -> Result<Inst, Illegal> {
     Ok(inst)
 }
 
-pub(super) fn vopc(address: u64, words: &[u32]) -> Result<Inst, Illegal> {
-    let word = words[0];
-    let mut inst = blank(address, row(Encoding::Vopc, word >> 17 & 0xff, 1)?, Encoding::Vopc, 1);
+pub(super) fn vopc(words: Words<'_>) -> Result<Inst, Illegal> {
+    let word = words.first();
+    let mut inst = words.blank(words.row(Encoding::Vopc, word >> 17 & 0xff, 1)?, Encoding::Vopc, 1);
     inst.sdst = VCC;
     sources(&mut inst, word & 0x1ff, word >> 9 & 0xff, words)?;
     note_all(&mut inst);

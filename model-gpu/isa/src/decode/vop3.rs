@@ -1,9 +1,9 @@
 //! VOP3 and VOP3P.
 #![allow(clippy::cast_possible_truncation, reason = "bit fields are taken apart")]
 
-use super::operands::{LITERAL, blank, note_all, scalar_destination, source};
+use super::operands::{LITERAL, note_all, scalar_destination, source};
 use super::vector::destination;
-use super::{Illegal, row, second};
+use super::{Illegal, Words};
 use crate::instruction::{Encoding, Inst, Literal, Suffix, Unused};
 use crate::operand::{Kind, Part, Src, Ty};
 
@@ -12,14 +12,14 @@ const VOP2_AT: u32 = 0x100;
 const VOP1_AT: u32 = 0x140;
 
 /// The row of a VOP3 opcode, and whether it has a short form.
-fn vop3_row(opcode: u32) -> Result<(&'static crate::instruction::Row, Encoding), Illegal> {
+fn vop3_row(words: Words<'_>, opcode: u32) -> Result<(&'static crate::instruction::Row, Encoding), Illegal> {
     let (encoding, opcode) = match opcode {
         0..VOP2_AT => (Encoding::Vopc, opcode),
         VOP2_AT..VOP1_AT => (Encoding::Vop2, opcode - VOP2_AT),
         VOP1_AT..0x1c0 => (Encoding::Vop1, opcode - VOP1_AT),
         _ => (Encoding::Vop3, opcode),
     };
-    Ok((row(encoding, opcode, 2)?, encoding))
+    Ok((words.row(encoding, opcode, 2)?, encoding))
 }
 
 fn operand(code: u32, ty: Ty) -> Result<Src, Illegal> {
@@ -30,10 +30,10 @@ fn operand(code: u32, ty: Ty) -> Result<Src, Illegal> {
     }
 }
 
-pub(super) fn vop3(address: u64, words: &[u32]) -> Result<Inst, Illegal> {
-    let (low, high) = (words[0], second(words)?);
-    let (row, family) = vop3_row(low >> 16 & 0x3ff)?;
-    let mut inst = blank(address, row, Encoding::Vop3, 2);
+pub(super) fn vop3(words: Words<'_>) -> Result<Inst, Illegal> {
+    let (low, high) = (words.first(), words.second()?);
+    let (row, family) = vop3_row(words, low >> 16 & 0x3ff)?;
+    let mut inst = words.blank(row, Encoding::Vop3, 2);
     let op = &row.op;
     inst.suffix = if family == Encoding::Vop3 { Suffix::None } else { Suffix::E64 };
     if op.traits.literal != Literal::None {
@@ -117,13 +117,13 @@ fn custom_select(inst: &Inst) -> bool {
     inst.row.mnemonic.contains("p8_") || inst.row.mnemonic.contains("bf8")
 }
 
-pub(super) fn vop3p(address: u64, words: &[u32]) -> Result<Inst, Illegal> {
-    let (low, high) = (words[0], second(words)?);
-    let row = row(Encoding::Vop3p, low >> 16 & 0x7f, 2)?;
+pub(super) fn vop3p(words: Words<'_>) -> Result<Inst, Illegal> {
+    let (low, high) = (words.first(), words.second()?);
+    let row = words.row(Encoding::Vop3p, low >> 16 & 0x7f, 2)?;
     if row.mnemonic.contains("mfma") || row.mnemonic.contains("smfmac") {
-        return matrix(address, row, low, high);
+        return matrix(words, row);
     }
-    let mut inst = blank(address, row, Encoding::Vop3p, 2);
+    let mut inst = words.blank(row, Encoding::Vop3p, 2);
     let op = &row.op;
     let codes = [high & 0x1ff, high >> 9 & 0x1ff, high >> 18 & 0x1ff];
     for (n, code) in codes.into_iter().enumerate() {
@@ -199,8 +199,9 @@ fn check_dot_modifiers(inst: &Inst) -> Result<(), Illegal> {
 }
 
 /// Matrix instructions: accumulation-file bits instead of OP_SEL_HI, broadcast controls instead of the modifiers.
-fn matrix(address: u64, row: &'static crate::instruction::Row, low: u32, high: u32) -> Result<Inst, Illegal> {
-    let mut inst = blank(address, row, Encoding::Vop3p, 2);
+fn matrix(words: Words<'_>, row: &'static crate::instruction::Row) -> Result<Inst, Illegal> {
+    let (low, high) = (words.first(), words.second()?);
+    let mut inst = words.blank(row, Encoding::Vop3p, 2);
     let op = &row.op;
     let accumulate_file = low >> 15 & 1 == 1;
     let codes = [high & 0x1ff, high >> 9 & 0x1ff, high >> 18 & 0x1ff];

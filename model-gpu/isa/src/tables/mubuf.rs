@@ -29,7 +29,6 @@ pub(super) static ROWS: &[Row] = &[
     row(0x24, "buffer_load_short_d16", vector::load_short_d16),
     row(0x25, "buffer_load_short_d16_hi", vector::load_short_d16_hi),
     row(0x28, "buffer_wbl2", vector::cache_control),
-    row(0x29, "buffer_inv", vector::cache_control),
     row(0x40, "buffer_atomic_swap", atomic::atomic_swap),
     row(0x41, "buffer_atomic_cmpswap", atomic::atomic_cmpswap),
     row(0x42, "buffer_atomic_add", atomic::atomic_add),

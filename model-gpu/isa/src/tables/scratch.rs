@@ -27,9 +27,4 @@ pub(super) static ROWS: &[Row] = &[
     row(0x23, "scratch_load_sbyte_d16_hi", vector::load_sbyte_d16_hi),
     row(0x24, "scratch_load_short_d16", vector::load_short_d16),
     row(0x25, "scratch_load_short_d16_hi", vector::load_short_d16_hi),
-    row(0x26, "scratch_load_lds_ubyte", vector::load_lds_ubyte),
-    row(0x27, "scratch_load_lds_sbyte", vector::load_lds_sbyte),
-    row(0x28, "scratch_load_lds_ushort", vector::load_lds_ushort),
-    row(0x29, "scratch_load_lds_sshort", vector::load_lds_sshort),
-    row(0x2a, "scratch_load_lds_dword", vector::load_lds_dword),
 ];

@@ -3,7 +3,6 @@
 use super::row;
 use crate::exec::vector::bits;
 use crate::exec::vector::convert;
-use crate::exec::vector::dot;
 use crate::exec::vector::float16;
 use crate::exec::vector::float32;
 use crate::exec::vector::float64;
@@ -65,7 +64,6 @@ pub(super) static ROWS: &[Row] = &[
     row(0x33, "v_frexp_exp_i32_f32", float32::v_frexp_exp_i32_f32),
     row(0x34, "v_frexp_mant_f32", float32::v_frexp_mant_f32),
     row(0x35, "v_clrexcp", lane::v_nop),
-    row(0x38, "v_mov_b64", bits::v_mov_b64),
     row(0x39, "v_cvt_f16_u16", convert::v_cvt_f16_u16),
     row(0x3a, "v_cvt_f16_i16", convert::v_cvt_f16_i16),
     row(0x3b, "v_cvt_u16_f16", convert::v_cvt_u16_f16),
@@ -91,8 +89,4 @@ pub(super) static ROWS: &[Row] = &[
     row(0x4f, "v_sat_pk_u8_i16", integer::v_sat_pk_u8_i16),
     row(0x51, "v_swap_b32", lane::v_swap_b32),
     row(0x52, "v_accvgpr_mov_b32", lane::v_accvgpr_move),
-    row(0x54, "v_cvt_f32_fp8", dot::v_cvt_f32_fp8),
-    row(0x55, "v_cvt_f32_bf8", dot::v_cvt_f32_bf8),
-    row(0x56, "v_cvt_pk_f32_fp8", dot::v_cvt_pk_f32_fp8),
-    row(0x57, "v_cvt_pk_f32_bf8", dot::v_cvt_pk_f32_bf8),
 ];

@@ -35,8 +35,6 @@ pub(super) static ROWS: &[Row] = &[
     row(0x13, "v_and_b32", bits::v_and_b32),
     row(0x14, "v_or_b32", bits::v_or_b32),
     row(0x15, "v_xor_b32", bits::v_xor_b32),
-    row(0x17, "v_fmamk_f32", float32::v_fmamk_f32),
-    row(0x18, "v_fmaak_f32", float32::v_fmaak_f32),
     row(0x19, "v_add_co_u32", carry::v_add_co_u32),
     row(0x1a, "v_sub_co_u32", carry::v_sub_co_u32),
     row(0x1b, "v_subrev_co_u32", carry::v_subrev_co_u32),

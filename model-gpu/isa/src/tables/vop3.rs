@@ -84,7 +84,6 @@ pub(super) static ROWS: &[Row] = &[
     row(0x205, "v_mad_i16", integer16::v_mad_i16),
     row(0x206, "v_fma_f16", float16::v_fma_f16),
     row(0x207, "v_div_fixup_f16", division::v_div_fixup_f16),
-    row(0x208, "v_lshl_add_u64", bits::v_lshl_add_u64),
     row(0x280, "v_add_f64", float64::v_add_f64),
     row(0x281, "v_mul_f64", float64::v_mul_f64),
     row(0x282, "v_min_f64", float64::v_min_f64),
@@ -117,8 +116,4 @@ pub(super) static ROWS: &[Row] = &[
     row(0x29f, "v_sub_i16", integer16::v_sub_i16),
     row(0x2a0, "v_pack_b32_f16", bits::v_pack_b32_f16),
     row(0x2a1, "v_mul_legacy_f32", float32::v_mul_legacy_f32),
-    row(0x2a2, "v_cvt_pk_fp8_f32", dot::v_cvt_pk_fp8_f32),
-    row(0x2a3, "v_cvt_pk_bf8_f32", dot::v_cvt_pk_bf8_f32),
-    row(0x2a4, "v_cvt_sr_fp8_f32", dot::v_cvt_sr_fp8_f32),
-    row(0x2a5, "v_cvt_sr_bf8_f32", dot::v_cvt_sr_bf8_f32),
 ];

@@ -3,7 +3,6 @@
 use super::row;
 use crate::exec::vector::dot;
 use crate::exec::vector::lane;
-use crate::exec::vector::matrix;
 use crate::exec::vector::packed;
 use crate::instruction::Row;
 
@@ -41,38 +40,6 @@ pub(super) static ROWS: &[Row] = &[
     row(0x31, "v_pk_mul_f32", packed::v_pk_mul_f32),
     row(0x32, "v_pk_add_f32", packed::v_pk_add_f32),
     row(0x33, "v_pk_mov_b32", packed::v_pk_mov_b32),
-    row(0x3e, "v_mfma_f32_16x16x8_xf32", matrix::v_mfma_f32_16x16x8_xf32),
-    row(0x3f, "v_mfma_f32_32x32x4_xf32", matrix::v_mfma_f32_32x32x4_xf32),
-    row(0x40, "v_mfma_f32_32x32x1_2b_f32", matrix::v_mfma_f32_32x32x1_2b_f32),
-    row(0x41, "v_mfma_f32_16x16x1_4b_f32", matrix::v_mfma_f32_16x16x1_4b_f32),
-    row(0x42, "v_mfma_f32_4x4x1_16b_f32", matrix::v_mfma_f32_4x4x1_16b_f32),
-    row(0x44, "v_mfma_f32_32x32x2_f32", matrix::v_mfma_f32_32x32x2_f32),
-    row(0x45, "v_mfma_f32_16x16x4_f32", matrix::v_mfma_f32_16x16x4_f32),
-    row(0x48, "v_mfma_f32_32x32x4_2b_f16", matrix::v_mfma_f32_32x32x4_2b_f16),
-    row(0x49, "v_mfma_f32_16x16x4_4b_f16", matrix::v_mfma_f32_16x16x4_4b_f16),
-    row(0x4a, "v_mfma_f32_4x4x4_16b_f16", matrix::v_mfma_f32_4x4x4_16b_f16),
-    row(0x4c, "v_mfma_f32_32x32x8_f16", matrix::v_mfma_f32_32x32x8_f16),
-    row(0x4d, "v_mfma_f32_16x16x16_f16", matrix::v_mfma_f32_16x16x16_f16),
-    row(0x50, "v_mfma_i32_32x32x4_2b_i8", matrix::v_mfma_i32_32x32x4_2b_i8),
-    row(0x51, "v_mfma_i32_16x16x4_4b_i8", matrix::v_mfma_i32_16x16x4_4b_i8),
-    row(0x52, "v_mfma_i32_4x4x4_16b_i8", matrix::v_mfma_i32_4x4x4_16b_i8),
-    row(0x56, "v_mfma_i32_32x32x16_i8", matrix::v_mfma_i32_32x32x16_i8),
-    row(0x57, "v_mfma_i32_16x16x32_i8", matrix::v_mfma_i32_16x16x32_i8),
     row(0x58, "v_accvgpr_read_b32", lane::v_accvgpr_move),
     row(0x59, "v_accvgpr_write_b32", lane::v_accvgpr_move),
-    row(0x5d, "v_mfma_f32_32x32x4_2b_bf16", matrix::v_mfma_f32_32x32x4_2b_bf16),
-    row(0x5e, "v_mfma_f32_16x16x4_4b_bf16", matrix::v_mfma_f32_16x16x4_4b_bf16),
-    row(0x5f, "v_mfma_f32_4x4x4_16b_bf16", matrix::v_mfma_f32_4x4x4_16b_bf16),
-    row(0x60, "v_mfma_f32_32x32x8_bf16", matrix::v_mfma_f32_32x32x8_bf16),
-    row(0x61, "v_mfma_f32_16x16x16_bf16", matrix::v_mfma_f32_16x16x16_bf16),
-    row(0x6e, "v_mfma_f64_16x16x4_f64", matrix::v_mfma_f64_16x16x4_f64),
-    row(0x6f, "v_mfma_f64_4x4x4_4b_f64", matrix::v_mfma_f64_4x4x4_4b_f64),
-    row(0x70, "v_mfma_f32_16x16x32_bf8_bf8", matrix::v_mfma_f32_16x16x32_bf8_bf8),
-    row(0x71, "v_mfma_f32_16x16x32_bf8_fp8", matrix::v_mfma_f32_16x16x32_bf8_fp8),
-    row(0x72, "v_mfma_f32_16x16x32_fp8_bf8", matrix::v_mfma_f32_16x16x32_fp8_bf8),
-    row(0x73, "v_mfma_f32_16x16x32_fp8_fp8", matrix::v_mfma_f32_16x16x32_fp8_fp8),
-    row(0x74, "v_mfma_f32_32x32x16_bf8_bf8", matrix::v_mfma_f32_32x32x16_bf8_bf8),
-    row(0x75, "v_mfma_f32_32x32x16_bf8_fp8", matrix::v_mfma_f32_32x32x16_bf8_fp8),
-    row(0x76, "v_mfma_f32_32x32x16_fp8_bf8", matrix::v_mfma_f32_32x32x16_fp8_bf8),
-    row(0x77, "v_mfma_f32_32x32x16_fp8_fp8", matrix::v_mfma_f32_32x32x16_fp8_fp8),
 ];

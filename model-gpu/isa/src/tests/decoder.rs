@@ -2,38 +2,57 @@
 
 use std::collections::BTreeSet;
 
-use crate::disassemble;
 use crate::instruction::Encoding;
+use crate::{Target, disassemble};
 
 /// Lines `MNEMONIC HEXWORD...` printed by `llvm-objdump` for compiled HIP programs; made by `check-with-llvm --update`.
-const CORPUS: &str = include_str!("../../tests/corpus.txt");
+fn corpus(target: Target) -> &'static str {
+    match target {
+        Target::Gfx90a => include_str!("../../tests/gfx90a/corpus.txt"),
+        Target::Gfx942 => include_str!("../../tests/gfx942/corpus.txt"),
+    }
+}
 
-/// Every opcode that LLVM's disassembler names for gfx942: encoding, opcode, mnemonic.
-const OPCODES: &str = include_str!("../../tests/opcodes.txt");
+/// Every opcode that LLVM's disassembler names for the target: encoding, opcode, mnemonic.
+fn opcodes(target: Target) -> &'static str {
+    match target {
+        Target::Gfx90a => include_str!("../../tests/gfx90a/opcodes.txt"),
+        Target::Gfx942 => include_str!("../../tests/gfx942/opcodes.txt"),
+    }
+}
 
 #[test]
 fn mnemonic_and_length_equal_those_of_llvm_over_the_corpus() {
+    Target::ALL.into_iter().for_each(corpus_agrees);
+}
+
+fn corpus_agrees(target: Target) {
     let mut mnemonics = BTreeSet::new();
     let mut wrong = Vec::new();
-    for line in CORPUS.lines() {
+    for line in corpus(target).lines() {
         let mut fields = line.split(' ');
         let mnemonic = fields.next().expect("a mnemonic");
         let words: Vec<u32> = fields.map(|word| u32::from_str_radix(word, 16).expect("a word")).collect();
         mnemonics.insert(mnemonic);
-        match disassemble(&words) {
+        match disassemble(target, &words) {
             Ok(ours) if ours.mnemonic == mnemonic && ours.size == 4 * words.len() => {}
             other => wrong.push(format!("{line}: {other:?}")),
         }
     }
-    println!("{} lines, {} mnemonics, {} wrong", CORPUS.lines().count(), mnemonics.len(), wrong.len());
+    let lines = corpus(target).lines().count();
+    println!("{target}: {lines} lines, {} mnemonics, {} wrong", mnemonics.len(), wrong.len());
     assert!(wrong.is_empty(), "{wrong:#?}");
     assert!(mnemonics.len() > 500);
 }
 
 #[test]
 fn table_rows_have_the_opcodes_and_mnemonics_of_llvm() {
+    Target::ALL.into_iter().for_each(rows_agree);
+}
+
+fn rows_agree(target: Target) {
     let mut known = BTreeSet::new();
-    for line in OPCODES.lines() {
+    for line in opcodes(target).lines() {
         let fields: Vec<_> = line.split(' ').collect();
         let opcode = u16::from_str_radix(fields[1].trim_start_matches("0x"), 16).expect("an opcode");
         known.insert((fields[0].to_owned(), opcode, fields[2]));
@@ -41,22 +60,22 @@ fn table_rows_have_the_opcodes_and_mnemonics_of_llvm() {
     let mut rows = 0;
     for encoding in Encoding::ALL {
         let name = format!("{encoding:?}").to_lowercase();
-        for row in crate::tables::rows(encoding) {
+        for row in crate::tables::rows(target, encoding) {
             rows += 1;
             assert!(
                 known.contains(&(name.clone(), row.opcode, row.mnemonic)),
-                "{name} {:#x} {} is not an instruction",
+                "{name} {:#x} {} is not an instruction of {target}",
                 row.opcode,
                 row.mnemonic
             );
         }
     }
-    println!("{rows} of {} opcodes have rows", known.len());
+    println!("{target}: {rows} of {} opcodes have rows", known.len());
 }
 
 #[test]
 fn unknown_encodings_are_refused_by_name() {
-    let refused = |words: &[u32]| disassemble(words).expect_err("no instruction");
+    let refused = |words: &[u32]| disassemble(Target::Gfx942, words).expect_err("no instruction");
     assert!(refused(&[]).contains("no instruction words"));
     assert!(refused(&[0xf000_0000, 0]).contains("no encoding"));
     assert!(refused(&[0xbeff_ff00]).contains("Sop1 opcode 0xff"));

@@ -1,6 +1,7 @@
 //! Modifiers and constants of packed, dot-product and 16-bit operations, and forms that have none.
 
 use super::support::{CODE, Rig, sopp, v, vop1, vop2, vop3, vop3p};
+use crate::Target;
 use crate::decode::decode;
 
 const SDWA: u32 = 249;
@@ -10,7 +11,7 @@ const ONE: u32 = 242;
 const TWO: u32 = 244;
 
 fn refusal(words: &[u32]) -> String {
-    match decode(CODE, words) {
+    match decode(Target::Gfx942, CODE, words) {
         Ok(inst) => panic!("{words:08x?} decodes as {}", inst.mnemonic()),
         Err(illegal) => illegal.reason,
     }
@@ -65,7 +66,7 @@ fn half_dot_products_take_constants_as_halves() {
 #[test]
 fn integer_dot_products_have_no_modifiers() {
     let [low, high] = vop3p("v_dot4_i32_i8", 10, [v(2), v(3), v(4)]);
-    assert!(decode(CODE, &[low, high]).is_ok());
+    assert!(decode(Target::Gfx942, CODE, &[low, high]).is_ok());
     for words in [[low | 1 << 11, high], [low | 1 << 8, high], [low, high | 1 << 29]] {
         assert!(refusal(&words).contains("v_dot4_i32_i8"));
     }
@@ -107,16 +108,16 @@ fn a_debug_trap_without_a_debugger_goes_on() {
 fn sign_modifiers_of_integers_are_refused_in_every_form() {
     let dpp = 15 << 28 | 15 << 24 | 0xe4 << 8 | 2;
     let add = |word: u32, code| [vop2("v_add_u32", 10, code, 3), word];
-    assert!(decode(CODE, &add(dpp, DPP)).is_ok());
+    assert!(decode(Target::Gfx942, CODE, &add(dpp, DPP)).is_ok());
     for bit in 20..24 {
         assert!(refusal(&add(dpp | 1 << bit, DPP)).contains("sign"), "DPP bit {bit}");
     }
     let sdwa = 6 << 24 | 6 << 16 | 6 << 8 | 2;
-    assert!(decode(CODE, &add(sdwa, SDWA)).is_ok());
+    assert!(decode(Target::Gfx942, CODE, &add(sdwa, SDWA)).is_ok());
     for bit in [20, 21, 28, 29] {
         assert!(refusal(&add(sdwa | 1 << bit, SDWA)).contains("sign"), "SDWA bit {bit}");
     }
-    assert!(decode(CODE, &[vop2("v_add_f32", 10, DPP, 3), dpp | 15 << 20]).is_ok());
+    assert!(decode(Target::Gfx942, CODE, &[vop2("v_add_f32", 10, DPP, 3), dpp | 15 << 20]).is_ok());
 }
 
 #[test]

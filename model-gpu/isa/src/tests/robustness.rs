@@ -1,6 +1,7 @@
 //! Nothing that code does may panic.
 
 use super::support::{CODE, DATA, Rig, sample, sopp};
+use crate::Target;
 use crate::decode::decode;
 use crate::instruction::Encoding;
 
@@ -36,7 +37,7 @@ fn every_row_decodes_or_refuses_arbitrary_fields_and_executes_without_panic() {
     let mut executed = std::collections::BTreeSet::new();
     let mut n = 0;
     for encoding in Encoding::ALL {
-        for row in crate::tables::rows(encoding) {
+        for row in crate::tables::rows(Target::Gfx942, encoding) {
             if row.mnemonic.starts_with("v_mfma") {
                 // Covered by its own test: slow here.
                 executed.insert(row.mnemonic);
@@ -45,7 +46,7 @@ fn every_row_decodes_or_refuses_arbitrary_fields_and_executes_without_panic() {
             for _ in 0..60 {
                 n += 3;
                 let words = [first_word(encoding, row.opcode.into(), noise(n)), noise(n + 1)];
-                let Ok(inst) = decode(CODE, &words) else { continue };
+                let Ok(inst) = decode(Target::Gfx942, CODE, &words) else { continue };
                 assert_eq!(inst.row.mnemonic, row.mnemonic, "{words:08x?}");
                 let mut rig = Rig::new();
                 for register in 0..128 {
@@ -69,7 +70,7 @@ fn every_row_decodes_or_refuses_arbitrary_fields_and_executes_without_panic() {
     }
     let rows: std::collections::BTreeSet<_> = Encoding::ALL
         .iter()
-        .flat_map(|encoding| crate::tables::rows(*encoding))
+        .flat_map(|encoding| crate::tables::rows(Target::Gfx942, *encoding))
         .map(|row| row.mnemonic)
         .collect();
     let never: Vec<_> = rows.difference(&executed).collect();
@@ -81,7 +82,7 @@ fn every_row_decodes_or_refuses_arbitrary_fields_and_executes_without_panic() {
 fn arbitrary_words_decode_or_are_refused() {
     for n in 0..300_000 {
         let words = [noise(n), noise(n + 77)];
-        let _ = decode(CODE, &words);
-        let _ = decode(CODE, &words[..1]);
+        let _ = decode(Target::Gfx942, CODE, &words);
+        let _ = decode(Target::Gfx942, CODE, &words[..1]);
     }
 }

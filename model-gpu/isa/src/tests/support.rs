@@ -4,10 +4,10 @@
 use std::cell::UnsafeCell;
 use std::sync::atomic::AtomicU64;
 
-use crate::instruction::Encoding;
+use crate::instruction::{Encoding, Row};
 use crate::{
     Access, AddressSpace, CodeCache, Environment, Exception, FaultReason, Lds, Machine, MemoryFault, Span,
-    Stop, Wave, WaveConfig,
+    Stop, Target, Wave, WaveConfig,
 };
 
 /// Device address of the test memory: code first, data from [`DATA`].
@@ -87,7 +87,12 @@ pub(crate) struct Rig {
 
 impl Rig {
     pub(crate) fn new() -> Self {
+        Self::of(Target::Gfx942)
+    }
+
+    pub(crate) fn of(target: Target) -> Self {
         let config = WaveConfig {
+            target,
             entry: CODE,
             scratch_base: SCRATCH,
             scratch_bytes_per_lane: 256,
@@ -143,10 +148,16 @@ impl Rig {
     }
 }
 
+/// The row of a mnemonic, in the first target that has it.
+fn row(encoding: Encoding, mnemonic: &str) -> Option<&'static Row> {
+    let mut rows = Target::ALL.into_iter().rev().flat_map(|target| crate::tables::rows(target, encoding));
+    rows.find(|row| row.mnemonic == mnemonic)
+}
+
 /// The opcode of a mnemonic.
 pub(crate) fn opcode(encoding: Encoding, mnemonic: &str) -> u32 {
-    let row = crate::tables::rows(encoding).iter().find(|row| row.mnemonic == mnemonic);
-    u32::from(row.unwrap_or_else(|| panic!("{mnemonic} is not in the {encoding:?} table")).opcode)
+    let row = row(encoding, mnemonic);
+    u32::from(row.unwrap_or_else(|| panic!("{mnemonic} is not in the {encoding:?} tables")).opcode)
 }
 
 /// Operand code of a vector register.
@@ -184,10 +195,9 @@ pub(crate) fn vop2(mnemonic: &str, dst: u32, src0: u32, src1: u32) -> u32 {
 
 /// A VOP3 form of any vector operation.
 pub(crate) fn vop3(mnemonic: &str, dst: u32, src: [u32; 3]) -> [u32; 2] {
-    let found = |encoding| crate::tables::rows(encoding).iter().find(|row| row.mnemonic == mnemonic);
     let opcode = [(Encoding::Vopc, 0), (Encoding::Vop2, 0x100), (Encoding::Vop1, 0x140), (Encoding::Vop3, 0)]
         .into_iter()
-        .find_map(|(encoding, base)| Some(u32::from(found(encoding)?.opcode) + base))
+        .find_map(|(encoding, base)| Some(u32::from(row(encoding, mnemonic)?.opcode) + base))
         .unwrap_or_else(|| panic!("{mnemonic} has no VOP3 form"));
     [0xd000_0000 | opcode << 16 | dst, src[0] | src[1] << 9 | src[2] << 18]
 }

@@ -1,10 +1,12 @@
 //! What the dispatcher decides about a wave before it runs, and what surrounds it while it runs.
 
-use crate::{AddressSpace, CodeCache, Environment};
+use crate::{AddressSpace, CodeCache, Environment, Target};
 
 /// The part of a wave's state that its dispatcher decides and that is not a plain register.
 #[derive(Debug, Clone)]
 pub struct WaveConfig {
+    /// The instruction set of the wave's code.
+    pub target: Target,
     /// Device address of the first instruction.
     pub entry: u64,
     /// The EXEC mask at the start.
@@ -12,7 +14,7 @@ pub struct WaveConfig {
     /// The MODE register at the start, as the kernel descriptor's `compute_pgm_rsrc1` gives it: FP_ROUND in bits 3:0,
     /// FP_DENORM in bits 7:4, DX10_CLAMP in bit 8, IEEE in bit 9.
     pub mode: u32,
-    /// Vector registers `v0..` that the kernel may use; at most 256. On gfx942 this is the accumulation offset.
+    /// Vector registers `v0..` that the kernel may use; at most 256. This is the accumulation offset.
     pub arch_vgprs: u16,
     /// Accumulation registers `a0..` that the kernel may use; at most 256.
     pub acc_vgprs: u16,
@@ -20,7 +22,8 @@ pub struct WaveConfig {
     pub shared_base: u64,
     /// Base of the 4 GiB aperture through which FLAT instructions reach scratch; a multiple of 2^32.
     pub private_base: u64,
-    /// Device address of this wave's scratch memory (FLAT_SCRATCH): byte `b` of lane `l` lies at
+    /// Device address of this wave's scratch memory. Where FLAT_SCRATCH is architected (gfx942) it starts with this; on gfx90a
+    /// the kernel sets it up from registers that its dispatcher fills. Byte `b` of lane `l` lies at
     /// `scratch_base + (b / 4) * 256 + l * 4 + b % 4`.
     pub scratch_base: u64,
     /// Scratch bytes of each lane; the wave's scratch memory has 64 times as many.
@@ -36,6 +39,7 @@ impl Default for WaveConfig {
     /// no scratch, apertures as Linux's KFD gives them to gfx942.
     fn default() -> Self {
         Self {
+            target: Target::default(),
             entry: 0,
             exec: u64::MAX,
             mode: 0x3f0,

@@ -39,7 +39,7 @@ impl Wave {
 
 /// Executes from the wave's pc to the end of its block.
 fn run_block(cx: &mut Context<'_>, code: &mut CodeCache) -> Result<Option<Stop>, Exception> {
-    let block = code.block(cx.wave.pc, &mut cx.memory);
+    let block = code.block(cx.wave.config.target, cx.wave.pc, &mut cx.memory);
     for (count, inst) in (1..).zip(&block.instructions) {
         let flow = step(cx, inst);
         if flow == Flow::Next {

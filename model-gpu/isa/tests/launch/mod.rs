@@ -13,7 +13,7 @@ use std::cell::UnsafeCell;
 
 use model_gpu_isa::{
     Access, AddressSpace, CodeCache, Environment, Exception, FaultReason, Machine, MemoryFault, Progress,
-    Span, Wave, WaveConfig, Workgroup,
+    Span, Target, Wave, WaveConfig, Workgroup,
 };
 use object::read::elf::ElfFile64;
 use object::{Object as _, ObjectSegment as _, ObjectSymbol as _};
@@ -107,6 +107,7 @@ pub struct Module {
     data: Vec<u8>,
     base: u64,
     version5: bool,
+    target: Target,
 }
 
 impl Module {
@@ -128,7 +129,9 @@ impl Module {
             let value = value.wrapping_add(relocation.addend() as u64);
             arena.write(base + offset, &value.to_le_bytes());
         }
-        Self { base, version5: data[8] >= 3, data: data.to_vec() }
+        // EF_AMDGPU_MACH, the low byte of the ELF header's flags.
+        let target = if data[48] == 0x3f { Target::Gfx90a } else { Target::Gfx942 };
+        Self { base, version5: data[8] >= 3, target, data: data.to_vec() }
     }
 
     /// Names of the kernels.
@@ -224,7 +227,7 @@ pub fn launch(
                 let mut group = Workgroup::new((descriptor.lds + grid.dynamic_lds) as usize);
                 for wave in 0..waves {
                     let scratch = scratch + u64::from(wave) * u64::from(scratch_lane) * 64;
-                    let setup = Setup { kernarg, packet, scratch, scratch_lane };
+                    let setup = Setup { target: module.target, kernarg, packet, scratch, scratch_lane };
                     group.add_wave(start(&descriptor, grid, [x, y, z], wave, &setup));
                 }
                 let mut machine = Machine::new(arena, &environment, &mut code);
@@ -240,6 +243,7 @@ pub fn launch(
 }
 
 struct Setup {
+    target: Target,
     kernarg: u64,
     packet: u64,
     scratch: u64,
@@ -288,6 +292,7 @@ fn start(descriptor: &Descriptor, grid: Grid, group: [u32; 3], wave: u32, setup:
     let accumulation_offset = ((descriptor.rsrc3 & 0x3f) + 1) * 4;
     let total = ((descriptor.rsrc1 & 0x3f) + 1) * 8;
     let mut started = Wave::new(&WaveConfig {
+        target: setup.target,
         entry: descriptor.entry,
         exec: if active == 64 { u64::MAX } else { (1 << active) - 1 },
         mode: descriptor.rsrc1 >> 12 & 0xff
@@ -302,6 +307,10 @@ fn start(descriptor: &Descriptor, grid: Grid, group: [u32; 3], wave: u32, setup:
     let mut register = 0;
     let pairs = [(1, setup.packet), (2, 0), (3, setup.kernarg), (4, 0), (5, setup.scratch)];
     if descriptor.properties & 1 == 1 {
+        // Swizzled, 64 lanes interleaved, the lane added to the index.
+        started.set_sgpr64(0, setup.scratch | 1 << 63);
+        started.set_sgpr(2, setup.scratch_lane * 64);
+        started.set_sgpr(3, 3 << 21 | 1 << 23);
         register += 4;
     }
     for (bit, value) in pairs {

@@ -10,6 +10,7 @@ mod offset {
     pub const CAPS: u64 = 40;
     pub const READ_DISPATCH_ID: u64 = 128;
     pub const TMPRING_SIZE: u64 = 140;
+    pub const SCRATCH_RESOURCE: u64 = 144;
     pub const SCRATCH_LOCATION: u64 = 160;
     pub const SCRATCH_BYTES: u64 = 168;
     pub const SCRATCH_LANE_BYTES: u64 = 176;
@@ -117,6 +118,15 @@ impl AmdQueue {
 
     fn is_second_version(self, view: &View<'_>) -> Result<bool, Fault> {
         Ok(view.load::<u32>(self.at(offset::CAPS))? & SECOND_VERSION != 0)
+    }
+
+    /// The buffer resource of the queue's scratch, which kernels for targets without architected scratch get.
+    pub(crate) fn scratch_resource(self, view: &View<'_>) -> Result<[u32; 4], Fault> {
+        let mut words = [0; 4];
+        for (n, word) in (0..).zip(&mut words) {
+            *word = view.load(self.at(offset::SCRATCH_RESOURCE + 4 * n))?;
+        }
+        Ok(words)
     }
 
     pub(super) fn scratch(self, view: &View<'_>, area: Area) -> Result<ScratchArea, Fault> {

@@ -34,10 +34,12 @@ impl Resource {
     }
 }
 
-/// Each lane's address, or [`OUTSIDE`] where it is beyond the buffer. Source 0 is the vector address (index, then offset,
+/// Each lane's address, or [`OUTSIDE`] where it is beyond the buffer, and the bytes from one dword of an access to the next:
+/// more than four where elements of several records are interleaved. Source 0 is the vector address (index, then offset,
 /// as enabled), source 2 the first register of the resource.
-pub(crate) fn addresses(cx: &Context<'_>, inst: &Inst) -> Row<u64> {
+pub(crate) fn addresses(cx: &Context<'_>, inst: &Inst) -> (Row<u64>, u32) {
     let resource = Resource::read(cx, inst.src[2].register);
+    let group = 8u64 << resource.index_stride;
     let scalar_offset = cx.scalar32(&inst.scalar_offset);
     let first = inst.src[0].register;
     let zero = [0; WAVE_SIZE];
@@ -45,7 +47,7 @@ pub(crate) fn addresses(cx: &Context<'_>, inst: &Inst) -> Row<u64> {
     let offsets =
         if inst.offset_enable { cx.wave.vector.get(first + u16::from(inst.index_enable)) } else { &zero };
     let bytes = accessed(inst);
-    std::array::from_fn(|lane| {
+    let row = std::array::from_fn(|lane| {
         let index = indices[lane].wrapping_add(if resource.add_lane { lane as u32 } else { 0 });
         let offset = offsets[lane].wrapping_add(inst.imm as u32);
         if outside(resource, index, offset, bytes, scalar_offset) {
@@ -53,7 +55,6 @@ pub(crate) fn addresses(cx: &Context<'_>, inst: &Inst) -> Row<u64> {
         }
         let inside = if resource.swizzle {
             // Records are interleaved in groups of `group`, in elements of four bytes.
-            let group = 8u64 << resource.index_stride;
             let (index, offset) = (u64::from(index), u64::from(offset));
             (index / group * u64::from(resource.stride) + offset / 4 * 4) * group
                 + index % group * 4
@@ -62,7 +63,8 @@ pub(crate) fn addresses(cx: &Context<'_>, inst: &Inst) -> Row<u64> {
             u64::from(resource.stride) * u64::from(index) + u64::from(offset)
         };
         resource.base.wrapping_add(inside).wrapping_add(u64::from(scalar_offset))
-    })
+    });
+    (row, if resource.swizzle { 4 * group as u32 } else { 4 })
 }
 
 /// Bytes of each lane's access. An atomic accesses what it returns: a compare-and-swap has twice the data.

@@ -39,15 +39,6 @@ impl Place {
             Place::Nowhere => Place::Nowhere,
         }
     }
-
-    /// Address of an aligned pair of dwords in device memory, which is accessed at once.
-    #[inline(always)]
-    pub(crate) fn aligned_pair(self) -> Option<u64> {
-        match self {
-            Place::Global(address) if address.is_multiple_of(8) => Some(address),
-            _ => None,
-        }
-    }
 }
 
 /// The addresses of all lanes, and how to read them.
@@ -56,6 +47,8 @@ pub(crate) struct Places {
     row: Row<u64>,
     shared: u64,
     private: u64,
+    /// Bytes from one dword of an access to the next.
+    step: u32,
 }
 
 /// An address that no lane can form: marks accesses outside a buffer.
@@ -65,9 +58,14 @@ impl Places {
     /// The addresses of a FLAT, GLOBAL, SCRATCH or MUBUF instruction. Source 0 is the vector address, source 1 the
     /// data, source 2 the scalar address.
     pub(crate) fn of(cx: &Context<'_>, inst: &Inst) -> Self {
+        let mut step = 4;
         let row = match inst.encoding {
             Encoding::Scratch => scratch_row(cx, inst),
-            Encoding::Mubuf => buffer::addresses(cx, inst),
+            Encoding::Mubuf => {
+                let (row, dwords) = buffer::addresses(cx, inst);
+                step = dwords;
+                row
+            }
             _ => global_row(cx, inst),
         };
         let config = &cx.wave.config;
@@ -76,6 +74,22 @@ impl Places {
             row,
             shared: config.shared_base >> 32,
             private: config.private_base >> 32,
+            step,
+        }
+    }
+
+    /// The place of the access's dword `n`.
+    #[inline(always)]
+    pub(crate) fn dword(&self, lane: usize, n: u32) -> Place {
+        self.place(lane).plus(self.step * n)
+    }
+
+    /// Address of dwords `n` and `n + 1`, when they are an aligned pair in device memory, which is accessed at once.
+    #[inline(always)]
+    pub(crate) fn aligned_pair(&self, lane: usize, n: u32) -> Option<u64> {
+        match self.dword(lane, n) {
+            Place::Global(address) if address.is_multiple_of(8) && self.step == 4 => Some(address),
+            _ => None,
         }
     }
 

@@ -63,13 +63,11 @@ fn load_many<const N: usize>(cx: &mut Context<'_>, inst: &Inst) -> Flow {
     let places = Places::of(cx, inst);
     let mut rows = [[0; WAVE_SIZE]; N];
     for lane in active(cx.exec()) {
-        let place = places.place(lane);
         let mut n = 0;
         while n < N {
-            let at = place.plus(4 * n as u32);
-            let (loaded, dwords) = match at.aligned_pair() {
+            let (loaded, dwords) = match places.aligned_pair(lane, n as u32) {
                 Some(address) if n + 1 < N => (cx.memory.load64(address), 2),
-                _ => (load32(cx, at).map(u64::from), 1),
+                _ => (load32(cx, places.dword(lane, n as u32)).map(u64::from), 1),
             };
             let value = match loaded {
                 Ok(value) => value,
@@ -131,17 +129,15 @@ fn store_many<const N: usize>(cx: &mut Context<'_>, inst: &Inst) -> Flow {
     let places = Places::of(cx, inst);
     let first = inst.src[1].register;
     for lane in active(cx.exec()) {
-        let place = places.place(lane);
         let mut n = 0;
         while n < N {
-            let at = place.plus(4 * n as u32);
             let value = cx.wave.vector.get(first + n as u16)[lane];
-            let (stored, dwords) = match at.aligned_pair() {
+            let (stored, dwords) = match places.aligned_pair(lane, n as u32) {
                 Some(address) if n + 1 < N => {
                     let high = cx.wave.vector.get(first + n as u16 + 1)[lane];
                     (cx.memory.store64(address, u64::from(value) | u64::from(high) << 32), 2)
                 }
-                _ => (store32(cx, at, value), 1),
+                _ => (store32(cx, places.dword(lane, n as u32), value), 1),
             };
             if let Err(fault) = stored {
                 return cx.fault(inst, fault);
@@ -232,6 +228,24 @@ lds_loads! {
     load_lds_sshort |cx, inst| load_one(cx, inst, signed16);
     load_lds_dword |cx, inst| load_one(cx, inst, load32);
 }
+
+/// From LDS, one dword for each lane at M0 plus the immediate, to the buffer.
+pub(crate) const buffer_store_lds_dword: Op = Op {
+    exec: |cx, inst| {
+        let places = Places::of(cx, inst);
+        let base = (cx.wave.m0() & 0xffff).wrapping_add(inst.imm as u32);
+        for lane in active(cx.exec()) {
+            let value = cx.lds.load32(base.wrapping_add(4 * lane as u32));
+            if let Err(fault) = store32(cx, places.place(lane), value) {
+                return cx.fault(inst, fault);
+            }
+        }
+        Flow::Next
+    },
+    dst: Ty::None,
+    src: [Ty::None; 3],
+    traits: Traits::NONE,
+};
 
 /// Cache write-back and invalidation: host memory is coherent, so ordering is all that is left of it.
 pub(crate) const cache_control: Op = Op {

@@ -12,11 +12,12 @@
 
 use super::operand::{raw32, write32, write64};
 use super::packed::half_row;
+use crate::Target;
 use crate::exec::lanes::{Row, map1, map2, map3};
 use crate::exec::{Context, Flow};
-use crate::float::F16;
 use crate::float::arithmetic::fma32;
 use crate::float::minifloat::{BF8, FP8, Minifloat};
+use crate::float::{F16, Fp};
 use crate::instruction::{Encoding, Inst, Op, Traits};
 use crate::operand::{Part, Ty};
 
@@ -43,18 +44,25 @@ fn integer_dot(cx: &mut Context<'_>, inst: &Inst, bits: u32, signed: bool) -> Fl
     Flow::Next
 }
 
+/// On gfx90a denormal elements, addends and sums are zero, whatever MODE says, as AMD describes the MI200.
 fn half_dot(cx: &mut Context<'_>, inst: &Inst) -> Flow {
-    let fp = cx.fp;
+    let flush = cx.wave.config.target == Target::Gfx90a;
+    let fp = if flush { Fp { flush_in32: true, flush_out32: true, ..cx.fp } } else { cx.fp };
     let sign = if inst.src[2].negate { 0x8000_0000 } else { 0 };
-    let mut row: Row<f32> = map1(&raw32(cx, inst, 2), |sum| f32::from_bits(sum ^ sign));
+    let mut row: Row<f32> = map1(&raw32(cx, inst, 2), |sum| {
+        let sum = f32::from_bits(sum ^ sign);
+        if flush { fp.flush_in32(sum) } else { sum }
+    });
     for high in [false, true] {
         // Only VOP3P says which halves meet; the other forms have none of its modifiers.
         let halves = |n| match inst.encoding {
             Encoding::Vop3p => half_row(cx, inst, n, high),
             _ => map1(&raw32(cx, inst, n), |value| (value >> if high { 16 } else { 0 }) as u16),
         };
-        row =
-            map3(&halves(0), &halves(1), &row, |a, b, sum| fma32(fp, F16(a).to_f32(), F16(b).to_f32(), sum));
+        row = map3(&halves(0), &halves(1), &row, |a, b, sum| {
+            let element = |bits| F16(bits).flush(flush).to_f32();
+            fma32(fp, element(a), element(b), sum)
+        });
     }
     <f32 as super::operand::Store>::store(cx, inst, &row);
     Flow::Next

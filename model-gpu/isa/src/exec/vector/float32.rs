@@ -2,6 +2,7 @@
 #![allow(non_upper_case_globals, reason = "operations are named as their mnemonics")]
 
 use super::apply::vector_ops;
+use crate::float::Fp;
 use crate::float::arithmetic::{add32, fma32, mul32};
 use crate::float::classify::{Float as _, maximum, median, minimum};
 use crate::float::transcendental as fun;
@@ -17,6 +18,14 @@ vector_ops! {
     v_fmac_f32(fp; a: f32, b: f32, c: f32) -> f32 [accumulate: true] { fma32(fp, a, b, c) }
     v_fmamk_f32(fp; a: f32, b: f32, c: f32) -> f32 [literal: Literal::Multiplier] { fma32(fp, a, b, c) }
     v_fmaak_f32(fp; a: f32, b: f32, c: f32) -> f32 [literal: Literal::Addend] { fma32(fp, a, b, c) }
+
+    v_mac_f32(fp; a: f32, b: f32, c: f32) -> f32 [accumulate: true] { mad32(fp, a, b, c) }
+    v_madmk_f32(fp; a: f32, b: f32, c: f32) -> f32 [literal: Literal::Multiplier] { mad32(fp, a, b, c) }
+    v_madak_f32(fp; a: f32, b: f32, c: f32) -> f32 [literal: Literal::Addend] { mad32(fp, a, b, c) }
+    v_mad_f32(fp; a: f32, b: f32, c: f32) -> f32 { mad32(fp, a, b, c) }
+    v_mad_legacy_f32(fp; a: f32, b: f32, c: f32) -> f32 {
+        if a == 0.0 || b == 0.0 { add32(without_denormals(fp), 0.0, flushed(c)) } else { mad32(fp, a, b, c) }
+    }
 
     v_min_f32(fp; a: f32, b: f32) -> f32 { fp.flush_out32(minimum(fp.ieee, a, b)) }
     v_max_f32(fp; a: f32, b: f32) -> f32 { fp.flush_out32(maximum(fp.ieee, a, b)) }
@@ -95,11 +104,21 @@ vector_ops! {
     }
 }
 
-fn rounded(a: f32, f: impl Fn(f32) -> f32, fp: crate::float::Fp) -> f32 {
+/// A product and a sum, each rounded. Denormals are zeros whatever MODE says.
+fn mad32(fp: Fp, a: f32, b: f32, c: f32) -> f32 {
+    let fp = without_denormals(fp);
+    add32(fp, mul32(fp, flushed(a), flushed(b)), flushed(c))
+}
+
+fn without_denormals(fp: Fp) -> Fp {
+    Fp { flush_in32: true, flush_out32: true, ..fp }
+}
+
+fn rounded(a: f32, f: impl Fn(f32) -> f32, fp: Fp) -> f32 {
     if a.is_nan() { a.quiet() } else { fp.flush_out32(f(a)) }
 }
 
-/// `v_exp_f32` and `v_log_f32` never handle denormals, whatever MODE says.
+/// `v_exp_f32`, `v_log_f32` and `v_mad_f32` never handle denormals, whatever MODE says.
 fn flushed(a: f32) -> f32 {
     if a.is_subnormal() { 0.0_f32.copysign(a) } else { a }
 }

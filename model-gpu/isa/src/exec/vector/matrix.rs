@@ -2,7 +2,8 @@
 //!
 //! Every lane takes part whatever EXEC says. For each element of the result the products are added to the element of C in
 //! ascending order of k, each with one rounding to nearest even (a fused multiply-add of the accumulator's type; products of
-//! narrow floats are exact in it). Denormals are kept. XF32 operands are rounded to ten mantissa bits, to nearest even.
+//! narrow floats are exact in it). Denormals are kept, but for FP16 and BF16 on gfx90a: there denormal elements of A, B and C and
+//! denormal results are zero, as AMD describes the MI200. XF32 operands are rounded to ten mantissa bits, to nearest even.
 //!
 //! Where elements lie: lane `M * (blocks * (k / packed) + block) + i` holds row `i` of A (column `j` of B alike), with `packed`
 //! consecutive `k` in its registers. Results of 32-bit elements come in groups of four rows to a lane.
@@ -14,13 +15,13 @@
     reason = "operands are bit patterns"
 )]
 
-use crate::WAVE_SIZE;
 use crate::exec::{Context, Flow};
 use crate::float::F16;
 use crate::float::minifloat::{BF8, FP8};
 use crate::float::narrow::bf16_to_f32;
 use crate::instruction::{Inst, Op, Traits};
 use crate::operand::{Kind, Ty};
+use crate::{Target, WAVE_SIZE};
 
 /// Rows (and columns), depth, blocks, and elements of depth that one lane holds.
 #[derive(Clone, Copy)]
@@ -149,6 +150,40 @@ fn singles(
     )
 }
 
+/// Zero for a denormal.
+fn flushed(value: f32) -> f32 {
+    if value.is_subnormal() { 0.0_f32.copysign(value) } else { value }
+}
+
+/// Single-precision results of halves or brain floats, whose denormals gfx90a takes for zero.
+fn narrow(
+    cx: &mut Context<'_>,
+    inst: &Inst,
+    shape: Shape,
+    smallest: f32,
+    read: impl Fn(&Context<'_>, u16, usize, usize) -> f32,
+) -> Flow {
+    if cx.wave.config.target != Target::Gfx90a {
+        return singles(cx, inst, shape, read);
+    }
+    multiply(
+        cx,
+        inst,
+        (shape, false),
+        |cx, register, n, lane| {
+            let value = read(cx, register, n, lane);
+            if value.abs() < smallest { 0.0_f32.copysign(value) } else { value }
+        },
+        |cx, inst, register, lane| flushed(f32::from_bits(get32(cx, inst, register, lane))),
+        |cx, inst, register, lane, value: f32| put32(cx, inst, register, lane, flushed(value).to_bits()),
+        |sum, a, b| a.mul_add(b, sum),
+    )
+}
+
+/// Least normal numbers.
+const HALF_NORMAL: f32 = 1.0 / 16384.0;
+const BRAIN_NORMAL: f32 = f32::MIN_POSITIVE;
+
 fn integers(cx: &mut Context<'_>, inst: &Inst, shape: Shape) -> Flow {
     multiply(
         cx,
@@ -252,22 +287,31 @@ matrices! {
     v_mfma_f32_16x16x4_f32 [B32 B128] |cx, inst| singles(cx, inst, shape(16, 4, 1, 1), single);
     v_mfma_f32_16x16x8_xf32 [B64 B128] |cx, inst| singles(cx, inst, shape(16, 8, 1, 2), xf32);
     v_mfma_f32_32x32x4_xf32 [B64 B512] |cx, inst| singles(cx, inst, shape(32, 4, 1, 2), xf32);
-    v_mfma_f32_32x32x4_2b_f16 [B64 B1024] |cx, inst| singles(cx, inst, shape(32, 4, 2, 4), half);
-    v_mfma_f32_16x16x4_4b_f16 [B64 B512] |cx, inst| singles(cx, inst, shape(16, 4, 4, 4), half);
-    v_mfma_f32_4x4x4_16b_f16 [B64 B128] |cx, inst| singles(cx, inst, shape(4, 4, 16, 4), half);
-    v_mfma_f32_32x32x8_f16 [B64 B512] |cx, inst| singles(cx, inst, shape(32, 8, 1, 4), half);
-    v_mfma_f32_16x16x16_f16 [B64 B128] |cx, inst| singles(cx, inst, shape(16, 16, 1, 4), half);
-    v_mfma_f32_32x32x4_2b_bf16 [B64 B1024] |cx, inst| singles(cx, inst, shape(32, 4, 2, 4), brain);
-    v_mfma_f32_16x16x4_4b_bf16 [B64 B512] |cx, inst| singles(cx, inst, shape(16, 4, 4, 4), brain);
-    v_mfma_f32_4x4x4_16b_bf16 [B64 B128] |cx, inst| singles(cx, inst, shape(4, 4, 16, 4), brain);
-    v_mfma_f32_32x32x8_bf16 [B64 B512] |cx, inst| singles(cx, inst, shape(32, 8, 1, 4), brain);
-    v_mfma_f32_16x16x16_bf16 [B64 B128] |cx, inst| singles(cx, inst, shape(16, 16, 1, 4), brain);
+    v_mfma_f32_32x32x4_2b_f16 [B64 B1024] |cx, inst| narrow(cx, inst, shape(32, 4, 2, 4), HALF_NORMAL, half);
+    v_mfma_f32_16x16x4_4b_f16 [B64 B512] |cx, inst| narrow(cx, inst, shape(16, 4, 4, 4), HALF_NORMAL, half);
+    v_mfma_f32_4x4x4_16b_f16 [B64 B128] |cx, inst| narrow(cx, inst, shape(4, 4, 16, 4), HALF_NORMAL, half);
+    v_mfma_f32_32x32x8_f16 [B64 B512] |cx, inst| narrow(cx, inst, shape(32, 8, 1, 4), HALF_NORMAL, half);
+    v_mfma_f32_16x16x16_f16 [B64 B128] |cx, inst| narrow(cx, inst, shape(16, 16, 1, 4), HALF_NORMAL, half);
+    v_mfma_f32_32x32x4_2b_bf16 [B64 B1024] |cx, inst| narrow(cx, inst, shape(32, 4, 2, 4), BRAIN_NORMAL, brain);
+    v_mfma_f32_16x16x4_4b_bf16 [B64 B512] |cx, inst| narrow(cx, inst, shape(16, 4, 4, 4), BRAIN_NORMAL, brain);
+    v_mfma_f32_4x4x4_16b_bf16 [B64 B128] |cx, inst| narrow(cx, inst, shape(4, 4, 16, 4), BRAIN_NORMAL, brain);
+    v_mfma_f32_32x32x8_bf16 [B64 B512] |cx, inst| narrow(cx, inst, shape(32, 8, 1, 4), BRAIN_NORMAL, brain);
+    v_mfma_f32_16x16x16_bf16 [B64 B128] |cx, inst| narrow(cx, inst, shape(16, 16, 1, 4), BRAIN_NORMAL, brain);
 
     v_mfma_i32_32x32x4_2b_i8 [B32 B1024] |cx, inst| integers(cx, inst, shape(32, 4, 2, 4));
     v_mfma_i32_16x16x4_4b_i8 [B32 B512] |cx, inst| integers(cx, inst, shape(16, 4, 4, 4));
     v_mfma_i32_4x4x4_16b_i8 [B32 B128] |cx, inst| integers(cx, inst, shape(4, 4, 16, 4));
     v_mfma_i32_32x32x16_i8 [B64 B512] |cx, inst| integers(cx, inst, shape(32, 16, 1, 8));
     v_mfma_i32_16x16x32_i8 [B64 B128] |cx, inst| integers(cx, inst, shape(16, 32, 1, 8));
+
+    // Two brain floats or four bytes in one register: gfx90a only.
+    v_mfma_f32_32x32x2bf16 [B32 B1024] |cx, inst| narrow(cx, inst, shape(32, 2, 2, 2), BRAIN_NORMAL, brain);
+    v_mfma_f32_16x16x2bf16 [B32 B512] |cx, inst| narrow(cx, inst, shape(16, 2, 4, 2), BRAIN_NORMAL, brain);
+    v_mfma_f32_4x4x2bf16 [B32 B128] |cx, inst| narrow(cx, inst, shape(4, 2, 16, 2), BRAIN_NORMAL, brain);
+    v_mfma_f32_32x32x4bf16 [B32 B512] |cx, inst| narrow(cx, inst, shape(32, 4, 1, 2), BRAIN_NORMAL, brain);
+    v_mfma_f32_16x16x8bf16 [B32 B128] |cx, inst| narrow(cx, inst, shape(16, 8, 1, 2), BRAIN_NORMAL, brain);
+    v_mfma_i32_32x32x8i8 [B32 B512] |cx, inst| integers(cx, inst, shape(32, 8, 1, 4));
+    v_mfma_i32_16x16x16i8 [B32 B128] |cx, inst| integers(cx, inst, shape(16, 16, 1, 4));
 
     v_mfma_f64_16x16x4_f64 [F64 B256] |cx, inst| doubles(cx, inst, shape(16, 4, 1, 1));
     v_mfma_f64_4x4x4_4b_f64 [F64 F64] |cx, inst| doubles(cx, inst, shape(4, 4, 4, 1));
