@@ -85,6 +85,7 @@ pub(crate) fn decode(target: Target, address: u64, words: &[u32]) -> Result<Inst
         0b1_1011_0000..=0b1_1011_0111 => memory::ds(words),
         0b1_1011_1000..=0b1_1011_1111 => memory::flat(words),
         0b1_1100_0000..=0b1_1100_0111 => memory::mubuf(words),
+        0b1_1101_0000..=0b1_1101_0111 => memory::mtbuf(words),
         _ => Err(Illegal::new(1, format!("no encoding of {target} starts with these bits"))),
     }?;
     Ok(inst)

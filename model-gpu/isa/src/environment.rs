@@ -1,5 +1,7 @@
 //! What a wave can ask of the device around it.
 
+use crate::Gws;
+
 /// The device's answers to the instructions that look outside the wave.
 pub trait Environment {
     /// `s_memtime`: the core clock counter, in core clock cycles; never goes backwards.
@@ -14,4 +16,9 @@ pub trait Environment {
     /// # Errors
     /// A reason, when the device does not know the message; it ends the wave as an illegal instruction.
     fn send_message(&self, message: u16, m0: u32) -> Result<(), String>;
+
+    /// `ds_gws_*`: the resources of global wave sync that the wave's queue has; none makes the instructions illegal.
+    fn gws(&self) -> Option<&Gws> {
+        None
+    }
 }

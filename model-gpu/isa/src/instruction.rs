@@ -25,10 +25,11 @@ pub(crate) enum Encoding {
     Scratch,
     Global,
     Mubuf,
+    Mtbuf,
 }
 
 impl Encoding {
-    pub(crate) const ALL: [Encoding; 16] = [
+    pub(crate) const ALL: [Encoding; 17] = [
         Encoding::Sop1,
         Encoding::Sop2,
         Encoding::Sopc,
@@ -45,6 +46,7 @@ impl Encoding {
         Encoding::Scratch,
         Encoding::Global,
         Encoding::Mubuf,
+        Encoding::Mtbuf,
     ];
 }
 
@@ -74,6 +76,8 @@ pub(crate) struct Traits {
     pub(crate) data: Ty,
     /// Memory operations: bytes of the access when it is narrower than a register; zero otherwise.
     pub(crate) narrow: u8,
+    /// Memory operations: values are converted from or to a format that is known only when the instruction executes.
+    pub(crate) formatted: bool,
     /// The integer result saturates with CLAMP; without this, CLAMP on an integer result is refused.
     pub(crate) integer_clamp: bool,
 }
@@ -97,6 +101,7 @@ impl Traits {
         literal: Literal::None,
         data: Ty::None,
         narrow: 0,
+        formatted: false,
         integer_clamp: false,
     };
 }
@@ -175,6 +180,8 @@ pub(crate) struct Inst {
     pub(crate) offset_enable: bool,
     /// Buffer: the scalar offset.
     pub(crate) scalar_offset: Src,
+    /// Typed buffers: data format in the low byte, number format in the high one.
+    pub(crate) format: u16,
     /// Memory: the load goes to LDS.
     pub(crate) to_lds: bool,
     /// One more than the highest `v` and `a` register named; checked against the wave's allocation.

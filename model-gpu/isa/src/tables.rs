@@ -8,6 +8,7 @@ mod flat;
 mod gfx90a;
 mod gfx942;
 mod global;
+mod mtbuf;
 mod mubuf;
 mod scratch;
 mod smem;
@@ -50,6 +51,7 @@ fn common(encoding: Encoding) -> &'static [Row] {
         Encoding::Scratch => scratch::ROWS,
         Encoding::Global => global::ROWS,
         Encoding::Mubuf => mubuf::ROWS,
+        Encoding::Mtbuf => mtbuf::ROWS,
     }
 }
 

@@ -7,6 +7,7 @@ mod run;
 pub use config::{Machine, WaveConfig};
 pub use registers::Lanes;
 
+use crate::gws::Ticket;
 use registers::VectorFile;
 
 pub(crate) use registers::ACC_BASE;
@@ -27,6 +28,8 @@ pub struct Wave {
     pub(crate) config: WaveConfig,
     pub(crate) executed: u64,
     pub(crate) ended: bool,
+    /// What the wave waits for in global wave sync.
+    pub(crate) ticket: Option<Ticket>,
 }
 
 impl Wave {
@@ -44,6 +47,7 @@ impl Wave {
             config: config.clone(),
             executed: 0,
             ended: false,
+            ticket: None,
         };
         wave.reset(config);
         wave
@@ -62,6 +66,7 @@ impl Wave {
         self.trapsts = 0;
         self.executed = 0;
         self.ended = false;
+        self.ticket = None;
         self.set_exec(config.exec);
         if config.target.architected_flat_scratch() {
             self.set_sgpr64(102, config.scratch_base);

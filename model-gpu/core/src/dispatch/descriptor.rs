@@ -98,11 +98,9 @@ impl Descriptor {
             return Err("the kernel enables traps on exceptions (COMPUTE_PGM_RSRC2), which are not modelled"
                 .to_owned());
         }
-        if rsrc1 >> 26 & 1 != 0 {
-            return Err("the kernel sets FP16_OVFL (COMPUTE_PGM_RSRC1), which is not modelled".to_owned());
-        }
-        // FLOAT_MODE in bits 19:12, DX10_CLAMP 21, IEEE 23.
-        let mode = (rsrc1 >> 12 & 0xff) | (rsrc1 >> 21 & 1) << 8 | (rsrc1 >> 23 & 1) << 9;
+        // FLOAT_MODE in bits 19:12, DX10_CLAMP 21, IEEE 23, FP16_OVFL 26.
+        let mode =
+            (rsrc1 >> 12 & 0xff) | (rsrc1 >> 21 & 1) << 8 | (rsrc1 >> 23 & 1) << 9 | (rsrc1 >> 26 & 1) << 23;
         // Unified register file: granules of 8, accumulation registers after ACCUM_OFFSET.
         let total = (u16::from(field(rsrc1, 0, 6)) + 1) * 8;
         let arch_vgprs = ((u16::from(field(rsrc3, 0, 6)) + 1) * 4).min(total);
@@ -186,7 +184,7 @@ mod tests {
         assert!(Descriptor::parse(Target::Gfx942, &trapping).expect_err("trap").contains("exceptions"));
         let mut clamping = sample();
         clamping[51] |= 4;
-        assert!(Descriptor::parse(Target::Gfx942, &clamping).expect_err("overflow").contains("FP16_OVFL"));
+        assert_eq!(Descriptor::parse(Target::Gfx942, &clamping).expect("sound").mode, 1 << 23 | 0x3f0);
         let mut garbage = sample();
         garbage[30] = 1;
         assert!(Descriptor::parse(Target::Gfx942, &garbage).expect_err("reserved").contains("reserved"));

@@ -1,8 +1,9 @@
 //! What waves ask of the device around them: clocks and messages.
 
-use model_gpu_isa::{Environment, MemoryFault, Span};
+use model_gpu_isa::{Environment, Gws, MemoryFault, Span};
 
 use crate::memory::{self, View};
+use crate::queues::Queue;
 use crate::{Machine, clock};
 
 /// Ticks of the core clock for each tick of the constant clock: 2.1 GHz against 100 MHz.
@@ -21,12 +22,18 @@ const EVENT_BITS: u32 = 12;
 #[derive(Debug)]
 pub(super) struct Surroundings<'m> {
     pub(super) machine: &'m Machine,
+    /// The dispatch's queue.
+    pub(super) queue: &'m Queue,
     /// The view that the waves run under. A thread must not make another meanwhile: it would wait for whoever waits to
     /// change the map, and that one for this view.
     pub(super) view: &'m View<'m>,
 }
 
 impl Environment for Surroundings<'_> {
+    fn gws(&self) -> Option<&Gws> {
+        Some(&self.queue.gws)
+    }
+
     fn core_clock(&self) -> u64 {
         clock::ticks() * CORE_TICKS
     }

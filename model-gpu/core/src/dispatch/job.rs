@@ -189,7 +189,7 @@ impl Job {
                 bench.generation = view.generation();
                 bench.code.invalidate();
             }
-            let surroundings = Surroundings { machine, view: &view };
+            let surroundings = Surroundings { machine, queue, view: &view };
             outcome = started.group.run(&mut Interpreter::new(&view, &surroundings, &mut bench.code), SLICE);
             if !matches!(outcome, Ok(Progress::Running)) || queue.shall_stop() {
                 break;

@@ -3,6 +3,7 @@
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use core::time::Duration;
 
+use model_gpu_isa::Gws;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::doorbells::Doorbells;
@@ -66,6 +67,8 @@ pub struct Queue {
     pub cu_mask: Mutex<Vec<u32>>,
     /// The driver's priority, as last set.
     pub priority: AtomicU32,
+    /// Global wave sync of its dispatches.
+    pub gws: Gws,
     active: AtomicBool,
     stopped: AtomicBool,
     failed: AtomicBool,
@@ -94,6 +97,7 @@ impl Queue {
             spec,
             cu_mask: Mutex::default(),
             priority: AtomicU32::new(spec.priority),
+            gws: Gws::new(),
             active: AtomicBool::new(spec.percentage > 0),
             stopped: AtomicBool::new(false),
             failed: AtomicBool::new(false),

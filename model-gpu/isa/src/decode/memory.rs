@@ -1,4 +1,4 @@
-//! SMEM, DS, FLAT and its segments, MUBUF.
+//! SMEM, DS, FLAT and its segments, MUBUF, MTBUF.
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_possible_wrap,
@@ -27,6 +27,7 @@ pub(super) fn smem(words: Words<'_>) -> Result<Inst, Illegal> {
         inst.dst = scalar_destination(low >> 6 & 0x7f, row.op.dst, 2)?;
     }
     inst.src[0] = Src::scalar((low << 1 & 0x7e) as u16);
+    inst.returns = low >> 16 & 1 == 1;
     let (immediate, scalar) = (low >> 17 & 1 == 1, low >> 14 & 1 == 1);
     if immediate {
         inst.imm = sign_extend(high & 0x1f_ffff, 21);
@@ -128,16 +129,29 @@ pub(super) fn flat(words: Words<'_>) -> Result<Inst, Illegal> {
 
 /// Only loads that fill one whole register have a form that loads to LDS.
 fn loads_to_lds(row: &Row) -> Result<(), Illegal> {
-    if row.op.dst == Ty::B32 && row.op.traits.data == Ty::None && !row.mnemonic.contains("d16") {
+    let whole = !row.mnemonic.contains("d16") && !row.op.traits.formatted;
+    if row.op.dst == Ty::B32 && row.op.traits.data == Ty::None && whole {
         return Ok(());
     }
     Err(Illegal::new(2, format!("{}: there is no form that loads to LDS", row.mnemonic)))
 }
 
 pub(super) fn mubuf(words: Words<'_>) -> Result<Inst, Illegal> {
+    let row = words.row(Encoding::Mubuf, words.first() >> 18 & 0x7f, 2)?;
+    buffer(words, row, Encoding::Mubuf)
+}
+
+pub(super) fn mtbuf(words: Words<'_>) -> Result<Inst, Illegal> {
+    let low = words.first();
+    let row = words.row(Encoding::Mtbuf, low >> 15 & 15, 2)?;
+    let mut inst = buffer(words, row, Encoding::Mtbuf)?;
+    inst.format = (low >> 19 & 15 | (low >> 23 & 7) << 8) as u16;
+    Ok(inst)
+}
+
+fn buffer(words: Words<'_>, row: &'static Row, encoding: Encoding) -> Result<Inst, Illegal> {
     let (low, high) = (words.first(), words.second()?);
-    let row = words.row(Encoding::Mubuf, low >> 18 & 0x7f, 2)?;
-    let mut inst = words.blank(row, Encoding::Mubuf, 2);
+    let mut inst = words.blank(row, encoding, 2);
     let from_lds = row.mnemonic == "buffer_store_lds_dword";
     if row.op.dst == Ty::None && row.op.traits.data == Ty::None && !from_lds {
         return Ok(inst);
@@ -147,7 +161,7 @@ pub(super) fn mubuf(words: Words<'_>) -> Result<Inst, Illegal> {
     inst.offset_enable = low >> 12 & 1 == 1;
     inst.index_enable = low >> 13 & 1 == 1;
     inst.returns = low >> 14 & 1 == 1;
-    inst.to_lds = low >> 16 & 1 == 1 && !from_lds;
+    inst.to_lds = encoding == Encoding::Mubuf && low >> 16 & 1 == 1 && !from_lds;
     if inst.to_lds {
         loads_to_lds(row)?;
     }

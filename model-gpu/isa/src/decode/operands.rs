@@ -39,6 +39,7 @@ pub(super) fn blank(address: u64, row: &'static Row, encoding: Encoding, words: 
         index_enable: false,
         offset_enable: false,
         scalar_offset: Src::NONE,
+        format: 0,
         to_lds: false,
         arch_top: 0,
         acc_top: 0,
@@ -102,6 +103,7 @@ pub(super) fn source(code: u32, ty: Ty, words: usize) -> Result<Src, Illegal> {
                     format!("scalar source {code} is the end of the register file"),
                 ));
             }
+            aligned(code, if wide(ty) { 2 } else { 1 }, words)?;
             Src::scalar(code as u16)
         }
         // The apertures' bases and limits; the wave's configuration supplies them when the code is decoded.
@@ -131,6 +133,9 @@ pub(super) fn vector(number: u16, width: u16, words: usize) -> Result<Src, Illeg
     if number + width > 256 {
         return Err(Illegal::new(words, format!("{width} registers from v{number} leave the vector file")));
     }
+    if width > 1 && number % 2 == 1 {
+        return Err(Illegal::new(words, format!("{width} registers from v{number}: the first must be even")));
+    }
     Ok(Src::vector(number))
 }
 
@@ -144,7 +149,20 @@ pub(super) fn scalar_destination(code: u32, ty: Ty, words: usize) -> Result<u16,
             format!("scalar destination {code} of {width} registers does not exist"),
         ));
     }
+    aligned(code, width, words)?;
     Ok(code as u16)
+}
+
+/// Pairs of scalar registers start at a multiple of two, longer tuples at a multiple of four.
+fn aligned(code: u32, width: u32, words: usize) -> Result<(), Illegal> {
+    let unit = width.min(4).next_power_of_two();
+    if code.is_multiple_of(unit) {
+        return Ok(());
+    }
+    Err(Illegal::new(
+        words,
+        format!("{width} scalar registers from {code}: the first must be a multiple of {unit}"),
+    ))
 }
 
 /// Moves a vector operand into the accumulation file.

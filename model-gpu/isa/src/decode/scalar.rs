@@ -95,6 +95,10 @@ pub(super) fn sopk(words: Words<'_>) -> Result<Inst, Illegal> {
             inst.size = 8;
             inst.src[0] = literal(words.second()?, Ty::B32);
         }
+        "s_cbranch_i_fork" => {
+            inst.imm = target(&inst, word);
+            inst.src[0] = source(register, Ty::B64, 1)?;
+        }
         "s_call_b64" => {
             inst.imm = target(&inst, word);
             destination(&mut inst, register)?;

@@ -18,6 +18,8 @@ pub(crate) enum Flow {
     Barrier,
     /// `s_sleep` and the like.
     Yield,
+    /// Give way to others, then execute the instruction again.
+    Again,
     /// `s_endpgm`.
     End,
     /// The instruction failed; the context has the exception.

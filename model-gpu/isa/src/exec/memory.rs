@@ -5,6 +5,8 @@
 
 pub(crate) mod atomic;
 pub(crate) mod buffer;
+pub(crate) mod format;
+pub(crate) mod gws;
 pub(crate) mod host;
 pub(crate) mod lds;
 pub(crate) mod lds_atomic;
@@ -12,4 +14,5 @@ pub(crate) mod lds_lanes;
 pub(crate) mod place;
 pub(crate) mod port;
 pub(crate) mod scalar;
+pub(crate) mod scalar_store;
 pub(crate) mod vector;

@@ -20,3 +20,5 @@ pub(crate) mod lane;
 pub(crate) mod matrix;
 pub(crate) mod operand;
 pub(crate) mod packed;
+pub(crate) mod sad;
+pub(crate) mod sparse;

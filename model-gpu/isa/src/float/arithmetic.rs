@@ -90,7 +90,7 @@ fn half(fp: Fp, result: f64, a: F16, b: F16, c: F16) -> F16 {
     if result.is_nan() {
         return nan_of(a, b, c);
     }
-    F16::from_f64(result, fp.round64).flush(fp.flush_out64)
+    fp.half(result)
 }
 
 /// f64 holds the sum of two halves exactly.

@@ -1,5 +1,7 @@
 //! The floating-point fields of the MODE register.
 
+use super::F16;
+
 /// Rounding modes, as FP_ROUND encodes them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Round {
@@ -35,6 +37,8 @@ pub(crate) struct Fp {
     pub(crate) flush_in64: bool,
     /// Flush f64 and f16 denormal results to zero.
     pub(crate) flush_out64: bool,
+    /// FP16_OVFL: what is too large for f16 becomes the largest number instead of infinity.
+    pub(crate) saturate16: bool,
     /// Clamping turns NaN into zero.
     pub(crate) dx10_clamp: bool,
     /// Signaling NaNs are made quiet by minimum, maximum and their like.
@@ -50,11 +54,12 @@ impl Fp {
         flush_out32: false,
         flush_in64: false,
         flush_out64: false,
+        saturate16: false,
         dx10_clamp: true,
         ieee: true,
     };
 
-    /// Decodes MODE bits 9:0.
+    /// Decodes MODE bits 9:0 and 23.
     pub(crate) fn from_mode(mode: u32) -> Self {
         Fp {
             round32: Round::from_bits(mode),
@@ -63,9 +68,19 @@ impl Fp {
             flush_out32: mode >> 5 & 1 == 0,
             flush_in64: mode >> 6 & 1 == 0,
             flush_out64: mode >> 7 & 1 == 0,
+            saturate16: mode >> 23 & 1 == 1,
             dx10_clamp: mode >> 8 & 1 == 1,
             ieee: mode >> 9 & 1 == 1,
         }
+    }
+
+    /// Rounds a result to f16. An infinite result stays so whatever FP16_OVFL says.
+    pub(crate) fn half(self, result: f64) -> F16 {
+        let half = F16::from_f64(result, self.round64);
+        if self.saturate16 && result.is_finite() && half.0 & 0x7fff == 0x7c00 {
+            return F16(half.0 - 1);
+        }
+        half.flush(self.flush_out64)
     }
 
     pub(crate) fn flush_in32(self, value: f32) -> f32 {

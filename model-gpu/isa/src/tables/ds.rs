@@ -1,6 +1,7 @@
 //! DS: local data share.
 
 use super::row;
+use crate::exec::memory::gws;
 use crate::exec::memory::lds;
 use crate::exec::memory::lds_atomic;
 use crate::exec::memory::lds_lanes;
@@ -118,12 +119,12 @@ pub(super) static ROWS: &[Row] = &[
     row(0x78, "ds_read2st64_b64", lds::ds_read2st64_b64),
     row(0x7c, "ds_add_rtn_f64", lds_atomic::ds_add_rtn_f64),
     row(0x7e, "ds_condxchg32_rtn_b64", lds_atomic::ds_condxchg32_rtn_b64),
-    row(0x98, "ds_gws_sema_release_all", lds_lanes::ds_gws),
-    row(0x99, "ds_gws_init", lds_lanes::ds_gws_value),
-    row(0x9a, "ds_gws_sema_v", lds_lanes::ds_gws),
-    row(0x9b, "ds_gws_sema_br", lds_lanes::ds_gws_value),
-    row(0x9c, "ds_gws_sema_p", lds_lanes::ds_gws),
-    row(0x9d, "ds_gws_barrier", lds_lanes::ds_gws_value),
+    row(0x98, "ds_gws_sema_release_all", gws::ds_gws_sema_release_all),
+    row(0x99, "ds_gws_init", gws::ds_gws_init),
+    row(0x9a, "ds_gws_sema_v", gws::ds_gws_sema_v),
+    row(0x9b, "ds_gws_sema_br", gws::ds_gws_sema_br),
+    row(0x9c, "ds_gws_sema_p", gws::ds_gws_sema_p),
+    row(0x9d, "ds_gws_barrier", gws::ds_gws_barrier),
     row(0xb6, "ds_read_addtid_b32", lds::ds_read_addtid_b32),
     row(0xbd, "ds_consume", lds_lanes::ds_consume),
     row(0xbe, "ds_append", lds_lanes::ds_append),

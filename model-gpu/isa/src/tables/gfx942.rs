@@ -8,6 +8,7 @@ use crate::exec::vector::bits;
 use crate::exec::vector::dot;
 use crate::exec::vector::float32;
 use crate::exec::vector::matrix;
+use crate::exec::vector::sparse;
 use crate::instruction::{Encoding, Row};
 
 /// The rows of an encoding.
@@ -100,6 +101,12 @@ static VOP3P: &[Row] = &[
     row(0x5f, "v_mfma_f32_4x4x4_16b_bf16", matrix::v_mfma_f32_4x4x4_16b_bf16),
     row(0x60, "v_mfma_f32_32x32x8_bf16", matrix::v_mfma_f32_32x32x8_bf16),
     row(0x61, "v_mfma_f32_16x16x16_bf16", matrix::v_mfma_f32_16x16x16_bf16),
+    row(0x62, "v_smfmac_f32_16x16x32_f16", sparse::v_smfmac_f32_16x16x32_f16),
+    row(0x64, "v_smfmac_f32_32x32x16_f16", sparse::v_smfmac_f32_32x32x16_f16),
+    row(0x66, "v_smfmac_f32_16x16x32_bf16", sparse::v_smfmac_f32_16x16x32_bf16),
+    row(0x68, "v_smfmac_f32_32x32x16_bf16", sparse::v_smfmac_f32_32x32x16_bf16),
+    row(0x6a, "v_smfmac_i32_16x16x64_i8", sparse::v_smfmac_i32_16x16x64_i8),
+    row(0x6c, "v_smfmac_i32_32x32x32_i8", sparse::v_smfmac_i32_32x32x32_i8),
     row(0x6e, "v_mfma_f64_16x16x4_f64", matrix::v_mfma_f64_16x16x4_f64),
     row(0x6f, "v_mfma_f64_4x4x4_4b_f64", matrix::v_mfma_f64_4x4x4_4b_f64),
     row(0x70, "v_mfma_f32_16x16x32_bf8_bf8", matrix::v_mfma_f32_16x16x32_bf8_bf8),
@@ -110,4 +117,12 @@ static VOP3P: &[Row] = &[
     row(0x75, "v_mfma_f32_32x32x16_bf8_fp8", matrix::v_mfma_f32_32x32x16_bf8_fp8),
     row(0x76, "v_mfma_f32_32x32x16_fp8_bf8", matrix::v_mfma_f32_32x32x16_fp8_bf8),
     row(0x77, "v_mfma_f32_32x32x16_fp8_fp8", matrix::v_mfma_f32_32x32x16_fp8_fp8),
+    row(0x78, "v_smfmac_f32_16x16x64_bf8_bf8", sparse::v_smfmac_f32_16x16x64_bf8_bf8),
+    row(0x79, "v_smfmac_f32_16x16x64_bf8_fp8", sparse::v_smfmac_f32_16x16x64_bf8_fp8),
+    row(0x7a, "v_smfmac_f32_16x16x64_fp8_bf8", sparse::v_smfmac_f32_16x16x64_fp8_bf8),
+    row(0x7b, "v_smfmac_f32_16x16x64_fp8_fp8", sparse::v_smfmac_f32_16x16x64_fp8_fp8),
+    row(0x7c, "v_smfmac_f32_32x32x32_bf8_bf8", sparse::v_smfmac_f32_32x32x32_bf8_bf8),
+    row(0x7d, "v_smfmac_f32_32x32x32_bf8_fp8", sparse::v_smfmac_f32_32x32x32_bf8_fp8),
+    row(0x7e, "v_smfmac_f32_32x32x32_fp8_bf8", sparse::v_smfmac_f32_32x32x32_fp8_bf8),
+    row(0x7f, "v_smfmac_f32_32x32x32_fp8_fp8", sparse::v_smfmac_f32_32x32x32_fp8_fp8),
 ];

@@ -2,10 +2,27 @@
 
 use super::row;
 use crate::exec::memory::atomic;
+use crate::exec::memory::format;
 use crate::exec::memory::vector;
 use crate::instruction::Row;
 
 pub(super) static ROWS: &[Row] = &[
+    row(0x00, "buffer_load_format_x", format::load_format_x),
+    row(0x01, "buffer_load_format_xy", format::load_format_xy),
+    row(0x02, "buffer_load_format_xyz", format::load_format_xyz),
+    row(0x03, "buffer_load_format_xyzw", format::load_format_xyzw),
+    row(0x04, "buffer_store_format_x", format::store_format_x),
+    row(0x05, "buffer_store_format_xy", format::store_format_xy),
+    row(0x06, "buffer_store_format_xyz", format::store_format_xyz),
+    row(0x07, "buffer_store_format_xyzw", format::store_format_xyzw),
+    row(0x08, "buffer_load_format_d16_x", format::load_format_d16_x),
+    row(0x09, "buffer_load_format_d16_xy", format::load_format_d16_xy),
+    row(0x0a, "buffer_load_format_d16_xyz", format::load_format_d16_xyz),
+    row(0x0b, "buffer_load_format_d16_xyzw", format::load_format_d16_xyzw),
+    row(0x0c, "buffer_store_format_d16_x", format::store_format_d16_x),
+    row(0x0d, "buffer_store_format_d16_xy", format::store_format_d16_xy),
+    row(0x0e, "buffer_store_format_d16_xyz", format::store_format_d16_xyz),
+    row(0x0f, "buffer_store_format_d16_xyzw", format::store_format_d16_xyzw),
     row(0x10, "buffer_load_ubyte", vector::load_ubyte),
     row(0x11, "buffer_load_sbyte", vector::load_sbyte),
     row(0x12, "buffer_load_ushort", vector::load_ushort),
@@ -28,6 +45,8 @@ pub(super) static ROWS: &[Row] = &[
     row(0x23, "buffer_load_sbyte_d16_hi", vector::load_sbyte_d16_hi),
     row(0x24, "buffer_load_short_d16", vector::load_short_d16),
     row(0x25, "buffer_load_short_d16_hi", vector::load_short_d16_hi),
+    row(0x26, "buffer_load_format_d16_hi_x", format::load_format_d16_hi_x),
+    row(0x27, "buffer_store_format_d16_hi_x", format::store_format_d16_hi_x),
     row(0x28, "buffer_wbl2", vector::cache_control),
     row(0x40, "buffer_atomic_swap", atomic::atomic_swap),
     row(0x41, "buffer_atomic_cmpswap", atomic::atomic_cmpswap),

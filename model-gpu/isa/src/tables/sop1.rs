@@ -5,6 +5,7 @@ use crate::exec::scalar::alu;
 use crate::exec::scalar::bits;
 use crate::exec::scalar::control;
 use crate::exec::scalar::exec_mask;
+use crate::exec::scalar::fork;
 use crate::exec::scalar::indexing;
 use crate::instruction::Row;
 
@@ -40,6 +41,7 @@ pub(super) static ROWS: &[Row] = &[
     row(0x1c, "s_getpc_b64", control::s_getpc_b64),
     row(0x1d, "s_setpc_b64", control::s_setpc_b64),
     row(0x1e, "s_swappc_b64", control::s_swappc_b64),
+    row(0x1f, "s_rfe_b64", control::s_rfe_b64),
     row(0x20, "s_and_saveexec_b64", exec_mask::s_and_saveexec_b64),
     row(0x21, "s_or_saveexec_b64", exec_mask::s_or_saveexec_b64),
     row(0x22, "s_xor_saveexec_b64", exec_mask::s_xor_saveexec_b64),
@@ -54,6 +56,7 @@ pub(super) static ROWS: &[Row] = &[
     row(0x2b, "s_movrels_b64", indexing::s_movrels_b64),
     row(0x2c, "s_movreld_b32", indexing::s_movreld_b32),
     row(0x2d, "s_movreld_b64", indexing::s_movreld_b64),
+    row(0x2e, "s_cbranch_join", fork::s_cbranch_join),
     row(0x30, "s_abs_i32", alu::s_abs_i32),
     row(0x32, "s_set_gpr_idx_idx", indexing::s_set_gpr_idx_idx),
     row(0x33, "s_andn1_saveexec_b64", exec_mask::s_andn1_saveexec_b64),

@@ -3,6 +3,8 @@
 use super::row;
 use crate::exec::scalar::alu;
 use crate::exec::scalar::bits;
+use crate::exec::scalar::control;
+use crate::exec::scalar::fork;
 use crate::instruction::Row;
 
 pub(super) static ROWS: &[Row] = &[
@@ -47,7 +49,9 @@ pub(super) static ROWS: &[Row] = &[
     row(0x26, "s_bfe_i32", bits::s_bfe_i32),
     row(0x27, "s_bfe_u64", bits::s_bfe_u64),
     row(0x28, "s_bfe_i64", bits::s_bfe_i64),
+    row(0x29, "s_cbranch_g_fork", fork::s_cbranch_g_fork),
     row(0x2a, "s_absdiff_i32", alu::s_absdiff_i32),
+    row(0x2b, "s_rfe_restore_b64", control::s_rfe_restore_b64),
     row(0x2c, "s_mul_hi_u32", alu::s_mul_hi_u32),
     row(0x2d, "s_mul_hi_i32", alu::s_mul_hi_i32),
     row(0x2e, "s_lshl1_add_u32", alu::s_lshl1_add_u32),

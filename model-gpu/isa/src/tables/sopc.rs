@@ -2,6 +2,7 @@
 
 use super::row;
 use crate::exec::scalar::compare;
+use crate::exec::scalar::hardware;
 use crate::exec::scalar::indexing;
 use crate::instruction::Row;
 
@@ -22,6 +23,7 @@ pub(super) static ROWS: &[Row] = &[
     row(0x0d, "s_bitcmp1_b32", compare::s_bitcmp1_b32),
     row(0x0e, "s_bitcmp0_b64", compare::s_bitcmp0_b64),
     row(0x0f, "s_bitcmp1_b64", compare::s_bitcmp1_b64),
+    row(0x10, "s_setvskip", hardware::s_setvskip),
     row(0x11, "s_set_gpr_idx_on", indexing::s_set_gpr_idx_on),
     row(0x12, "s_cmp_eq_u64", compare::s_cmp_eq_u64),
     row(0x13, "s_cmp_lg_u64", compare::s_cmp_lg_u64),

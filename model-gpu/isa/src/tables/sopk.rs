@@ -4,6 +4,7 @@ use super::row;
 use crate::exec::scalar::alu;
 use crate::exec::scalar::compare;
 use crate::exec::scalar::control;
+use crate::exec::scalar::fork;
 use crate::exec::scalar::hardware;
 use crate::instruction::Row;
 
@@ -24,6 +25,7 @@ pub(super) static ROWS: &[Row] = &[
     row(0x0d, "s_cmpk_le_u32", compare::s_cmp_le_u32),
     row(0x0e, "s_addk_i32", alu::s_addk_i32),
     row(0x0f, "s_mulk_i32", alu::s_mulk_i32),
+    row(0x10, "s_cbranch_i_fork", fork::s_cbranch_i_fork),
     row(0x11, "s_getreg_b32", hardware::s_getreg_b32),
     row(0x12, "s_setreg_b32", hardware::s_setreg_b32),
     row(0x14, "s_setreg_imm32_b32", hardware::s_setreg_imm32_b32),

@@ -17,6 +17,7 @@ pub(super) static ROWS: &[Row] = &[
     row(0x08, "s_cbranch_execz", control::s_cbranch_execz),
     row(0x09, "s_cbranch_execnz", control::s_cbranch_execnz),
     row(0x0a, "s_barrier", control::s_barrier),
+    row(0x0b, "s_setkill", control::s_setkill),
     row(0x0c, "s_waitcnt", control::s_nop),
     row(0x0d, "s_sethalt", control::s_sethalt),
     row(0x0e, "s_sleep", control::s_sleep),
@@ -32,6 +33,8 @@ pub(super) static ROWS: &[Row] = &[
     row(0x18, "s_cbranch_cdbguser", control::s_cbranch_cdbg),
     row(0x19, "s_cbranch_cdbgsys_or_user", control::s_cbranch_cdbg),
     row(0x1a, "s_cbranch_cdbgsys_and_user", control::s_cbranch_cdbg),
+    row(0x1b, "s_endpgm_saved", control::s_endpgm_saved),
     row(0x1c, "s_set_gpr_idx_off", indexing::s_set_gpr_idx_off),
     row(0x1d, "s_set_gpr_idx_mode", indexing::s_set_gpr_idx_mode),
+    row(0x1e, "s_endpgm_ordered_ps_done", control::s_endpgm),
 ];

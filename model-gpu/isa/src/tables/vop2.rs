@@ -46,6 +46,8 @@ pub(super) static ROWS: &[Row] = &[
     row(0x21, "v_subrev_f16", float16::v_subrev_f16),
     row(0x22, "v_mul_f16", float16::v_mul_f16),
     row(0x23, "v_mac_f16", float16::v_mac_f16),
+    row(0x24, "v_madmk_f16", float16::v_madmk_f16),
+    row(0x25, "v_madak_f16", float16::v_madak_f16),
     row(0x26, "v_add_u16", integer::v_add_u16),
     row(0x27, "v_sub_u16", integer::v_sub_u16),
     row(0x28, "v_subrev_u16", integer::v_subrev_u16),

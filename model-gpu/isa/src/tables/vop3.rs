@@ -12,6 +12,7 @@ use crate::exec::vector::float64;
 use crate::exec::vector::integer;
 use crate::exec::vector::integer16;
 use crate::exec::vector::lane;
+use crate::exec::vector::sad;
 use crate::instruction::Row;
 
 pub(super) static ROWS: &[Row] = &[
@@ -52,6 +53,7 @@ pub(super) static ROWS: &[Row] = &[
     row(0x1e4, "v_msad_u8", integer::v_msad_u8),
     row(0x1e5, "v_qsad_pk_u16_u8", integer::v_qsad_pk_u16_u8),
     row(0x1e6, "v_mqsad_pk_u16_u8", integer::v_mqsad_pk_u16_u8),
+    row(0x1e7, "v_mqsad_u32_u8", sad::v_mqsad_u32_u8),
     row(0x1e8, "v_mad_u64_u32", carry::v_mad_u64_u32),
     row(0x1e9, "v_mad_i64_i32", carry::v_mad_i64_i32),
     row(0x1ea, "v_mad_legacy_f16", float16::v_mad_legacy_f16),

@@ -82,3 +82,20 @@ fn unknown_encodings_are_refused_by_name() {
     assert!(refused(&[0xd340_0000]).contains("second word"));
     assert!(refused(&[0xbe80_007d]).contains("operand code 125"));
 }
+
+#[test]
+fn every_opcode_of_llvm_outside_of_images_has_a_row() {
+    for target in Target::ALL {
+        let mut missing = Vec::new();
+        for line in opcodes(target).lines() {
+            let fields: Vec<_> = line.split(' ').collect();
+            let opcode = u32::from_str_radix(fields[1].trim_start_matches("0x"), 16).expect("an opcode");
+            let encoding = Encoding::ALL.into_iter().find(|e| format!("{e:?}").to_lowercase() == fields[0]);
+            let found = encoding.and_then(|encoding| crate::tables::lookup(target, encoding, opcode));
+            if found.is_none_or(|row| row.mnemonic != fields[2]) {
+                missing.push(line);
+            }
+        }
+        assert!(missing.is_empty(), "{target}: {missing:#?}");
+    }
+}

@@ -68,15 +68,15 @@ fn flat_scratch_starts_empty_and_is_what_the_kernel_puts_there() {
 fn private_memory_through_a_swizzled_buffer_is_interleaved() {
     let mut rig = rig();
     private_buffer(&mut rig);
-    rig.set(1, |lane| 0x200 + lane);
-    rig.set(2, |lane| 0x300 + lane);
+    rig.set(2, |lane| 0x200 + lane);
+    rig.set(3, |lane| 0x300 + lane);
     rig.set(5, |_| 8);
-    rig.run(&buffer(STORE_DWORD, 4, 1, 0));
+    rig.run(&buffer(STORE_DWORD, 4, 2, 0));
     assert_eq!(rig.memory.read32(SCRATCH + 0x100 + 256 + 7 * 4), 0x207);
     rig.run(&buffer(LOAD_DWORD, 4, 9, 0));
     assert_eq!(rig.get(9, 63), 0x23f);
     // The second dword of an access is the next one of the same lane.
-    rig.run(&buffer(STORE_DWORDX2, OFFEN, 1, 5));
+    rig.run(&buffer(STORE_DWORDX2, OFFEN, 2, 5));
     assert_eq!(rig.memory.read32(SCRATCH + 0x100 + 2 * 256 + 7 * 4), 0x207);
     assert_eq!(rig.memory.read32(SCRATCH + 0x100 + 3 * 256 + 7 * 4), 0x307);
 }

@@ -136,11 +136,11 @@ fn forms_that_do_not_exist_are_refused() {
 fn the_index_mode_keeps_all_registers_of_an_operand_in_the_file() {
     let mut rig = Rig::new();
     let last = rig.wave.config.arch_vgprs - 1;
-    rig.wave.set_sgpr(4, u32::from(last) - 3);
+    rig.wave.set_sgpr(4, u32::from(last) - 4);
     // s_set_gpr_idx_on s4 for source 1: the pair's second register is one too many.
     let on = 0xbf11_0204;
-    let shift = vop3("v_lshrrev_b64", 10, [128, v(3), 0]);
+    let shift = vop3("v_lshrrev_b64", 10, [128, v(4), 0]);
     assert!(rig.try_run(&[on, shift[0], shift[1]]).is_err());
-    rig.wave.set_sgpr(4, u32::from(last) - 4);
+    rig.wave.set_sgpr(4, u32::from(last) - 5);
     rig.run(&[on, shift[0], shift[1], sopp("s_set_gpr_idx_off", 0)]);
 }

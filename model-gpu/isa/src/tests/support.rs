@@ -15,7 +15,7 @@ pub(crate) const CODE: u64 = 0x1000_0000;
 pub(crate) const DATA: u64 = CODE + 0x4000;
 /// The wave's scratch.
 pub(crate) const SCRATCH: u64 = CODE + 0x10000;
-const SIZE: u64 = 0x20000;
+pub(crate) const SIZE: u64 = 0x20000;
 
 /// Memory for one test.
 pub(crate) struct Memory(Box<[UnsafeCell<u64>]>);

@@ -2,6 +2,7 @@
 
 use super::{Machine, Wave};
 use crate::exec::memory::port::MemoryPort;
+use crate::exec::scalar::hardware::VSKIP;
 use crate::exec::scalar::indexing::{INDEX_MODE, indexed};
 use crate::exec::{Context, Flow};
 use crate::float::Fp;
@@ -16,6 +17,13 @@ impl Wave {
     pub fn run(&mut self, lds: &mut Lds, machine: &mut Machine<'_>, budget: u64) -> Result<Stop, Exception> {
         if self.ended {
             return Ok(Stop::EndOfProgram);
+        }
+        if !self.pc.is_multiple_of(4) {
+            return Err(Exception::IllegalInstruction {
+                pc: self.pc,
+                words: Vec::new(),
+                reason: "the address of the code is not a multiple of 4".to_owned(),
+            });
         }
         let limit = self.executed.saturating_add(budget);
         let fp = Fp::from_mode(self.mode);
@@ -46,8 +54,10 @@ fn run_block(cx: &mut Context<'_>, code: &mut CodeCache) -> Result<Option<Stop>,
             continue;
         }
         cx.wave.executed += count;
-        if flow != Flow::Branch {
-            cx.wave.pc = inst.next();
+        match flow {
+            Flow::Branch => {}
+            Flow::Again => cx.wave.pc = inst.address,
+            _ => cx.wave.pc = inst.next(),
         }
         return match flow {
             Flow::Next | Flow::Branch => Ok(None),
@@ -56,7 +66,7 @@ fn run_block(cx: &mut Context<'_>, code: &mut CodeCache) -> Result<Option<Stop>,
                 Ok(None)
             }
             Flow::Barrier => Ok(Some(Stop::Barrier)),
-            Flow::Yield => Ok(Some(Stop::Yield)),
+            Flow::Yield | Flow::Again => Ok(Some(Stop::Yield)),
             Flow::End => {
                 cx.wave.ended = true;
                 Ok(Some(Stop::EndOfProgram))
@@ -85,6 +95,18 @@ fn step(cx: &mut Context<'_>, inst: &Inst) -> Flow {
     if inst.arch_top > config.arch_vgprs || inst.acc_top > config.acc_vgprs {
         return registers_missing(cx, inst);
     }
+    if cx.wave.mode & (INDEX_MODE | VSKIP) != 0 {
+        return step_in_mode(cx, inst);
+    }
+    (inst.exec)(cx, inst)
+}
+
+/// A step with vector instructions skipped or indexed.
+#[cold]
+fn step_in_mode(cx: &mut Context<'_>, inst: &Inst) -> Flow {
+    if cx.wave.mode & VSKIP != 0 && is_vector(inst) {
+        return Flow::Next;
+    }
     if cx.wave.mode & INDEX_MODE != 0 && is_vector_alu(inst) {
         return match indexed(cx, inst) {
             Some(moved) => (moved.exec)(cx, &moved),
@@ -92,6 +114,13 @@ fn step(cx: &mut Context<'_>, inst: &Inst) -> Flow {
         };
     }
     (inst.exec)(cx, inst)
+}
+
+fn is_vector(inst: &Inst) -> bool {
+    !matches!(
+        inst.encoding,
+        Encoding::Sop1 | Encoding::Sop2 | Encoding::Sopc | Encoding::Sopk | Encoding::Sopp | Encoding::Smem
+    )
 }
 
 fn is_vector_alu(inst: &Inst) -> bool {

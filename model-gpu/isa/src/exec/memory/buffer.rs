@@ -1,6 +1,7 @@
 //! Addresses of untyped buffer instructions (MUBUF), from a buffer resource in four scalar registers.
 #![allow(clippy::cast_possible_truncation, reason = "fields of the resource are taken apart")]
 
+use super::format;
 use super::place::OUTSIDE;
 use crate::WAVE_SIZE;
 use crate::exec::Context;
@@ -46,7 +47,7 @@ pub(crate) fn addresses(cx: &Context<'_>, inst: &Inst) -> (Row<u64>, u32) {
     let indices = if inst.index_enable { cx.wave.vector.get(first) } else { &zero };
     let offsets =
         if inst.offset_enable { cx.wave.vector.get(first + u16::from(inst.index_enable)) } else { &zero };
-    let bytes = accessed(inst);
+    let bytes = if inst.row.op.traits.formatted { format::element_bytes(cx, inst) } else { accessed(inst) };
     let row = std::array::from_fn(|lane| {
         let index = indices[lane].wrapping_add(if resource.add_lane { lane as u32 } else { 0 });
         let offset = offsets[lane].wrapping_add(inst.imm as u32);

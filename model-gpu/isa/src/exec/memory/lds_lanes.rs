@@ -23,6 +23,18 @@ fn lane_of(address: u32, inst: &Inst) -> usize {
 /// The source lane of `ds_swizzle`, within groups of 32.
 fn swizzled(pattern: u32, lane: usize) -> usize {
     let (group, within) = (lane & !31, lane as u32 & 31);
+    if pattern >= 0xe000 {
+        // The order of a fast Fourier transform: bits are reversed but for those of the mask, which stay.
+        let mask = pattern & 31;
+        let reversed = within.reverse_bits() >> 27 >> mask.count_ones();
+        return group | (reversed | within & mask) as usize;
+    }
+    if pattern >= 0xc000 {
+        // Rotation of the bits outside the mask, down when bit 10 is set.
+        let (mask, by) = (pattern & 31, pattern >> 5 & 31);
+        let moved = if pattern & 0x400 == 0 { within.wrapping_add(by) } else { within.wrapping_sub(by) };
+        return group | (within & mask | moved & !mask & 31) as usize;
+    }
     if pattern & 0x8000 != 0 {
         // A permutation of each four lanes.
         return lane & !3 | (pattern >> (2 * (within & 3)) & 3) as usize;
@@ -43,9 +55,6 @@ fn count(cx: &mut Context<'_>, inst: &Inst, change: impl Fn(u32, u32) -> u32) ->
 ds_ops! {
     ds_swizzle_b32 [B32 None None] -> B32 |cx, inst| {
         let pattern = inst.imm as u32 & 0xffff;
-        if pattern >= 0xc000 {
-            return cx.illegal(inst, "rotating and FFT swizzles are not modelled");
-        }
         let data = *cx.wave.vector.get(inst.src[0].register);
         let exec = cx.exec();
         let row = std::array::from_fn(|lane| {
@@ -75,8 +84,4 @@ ds_ops! {
     };
     ds_append [None None None] -> B32 |cx, inst| count(cx, inst, u32::wrapping_add);
     ds_consume [None None None] -> B32 |cx, inst| count(cx, inst, u32::wrapping_sub);
-
-    // Barriers and semaphores across work-groups.
-    ds_gws [None None None] -> None |cx, inst| cx.illegal(inst, "global wave sync is not modelled");
-    ds_gws_value [B32 None None] -> None |cx, inst| cx.illegal(inst, "global wave sync is not modelled");
 }

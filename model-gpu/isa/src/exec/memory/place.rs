@@ -61,7 +61,7 @@ impl Places {
         let mut step = 4;
         let row = match inst.encoding {
             Encoding::Scratch => scratch_row(cx, inst),
-            Encoding::Mubuf => {
+            Encoding::Mubuf | Encoding::Mtbuf => {
                 let (row, dwords) = buffer::addresses(cx, inst);
                 step = dwords;
                 row
@@ -99,7 +99,7 @@ impl Places {
         match self.space {
             Encoding::Global => Place::Global(address),
             Encoding::Scratch => Place::Scratch { lane, offset: address as u32 },
-            Encoding::Mubuf if address == OUTSIDE => Place::Nowhere,
+            Encoding::Mubuf | Encoding::Mtbuf if address == OUTSIDE => Place::Nowhere,
             Encoding::Flat if address >> 32 == self.shared => Place::Lds(address as u32),
             Encoding::Flat if address >> 32 == self.private => {
                 Place::Scratch { lane, offset: address as u32 }

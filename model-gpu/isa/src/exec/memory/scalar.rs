@@ -13,12 +13,31 @@ fn load<const N: u16>(cx: &mut Context<'_>, inst: &Inst) -> Flow {
     load_dwords::<N>(cx, inst, |n| Some(address.wrapping_add(4 * n)))
 }
 
+/// Address of a plain access, for stores and atomics.
+pub(crate) fn global_address(cx: &Context<'_>, inst: &Inst, _bytes: u64) -> Option<u64> {
+    Some(cx.pair(inst.src[0].register).wrapping_add(offset(cx, inst)) & !3)
+}
+
+/// Scratch is interleaved by 64 lanes, so a scalar offset in a register counts 64 times.
+pub(crate) fn scratch_address(cx: &Context<'_>, inst: &Inst, _bytes: u64) -> Option<u64> {
+    let scalar = register_offset(cx, inst).wrapping_mul(64);
+    Some(cx.pair(inst.src[0].register).wrapping_add(inst.imm).wrapping_add(scalar) & !3)
+}
+
+fn scratch_load<const N: u16>(cx: &mut Context<'_>, inst: &Inst) -> Flow {
+    let address = scratch_address(cx, inst, 0);
+    load_dwords::<N>(cx, inst, |n| Some(address?.wrapping_add(4 * n)))
+}
+
 fn offset(cx: &Context<'_>, inst: &Inst) -> u64 {
-    let scalar = match inst.src[1].kind {
+    inst.imm.wrapping_add(register_offset(cx, inst))
+}
+
+fn register_offset(cx: &Context<'_>, inst: &Inst) -> u64 {
+    match inst.src[1].kind {
         Kind::None => 0,
         _ => u64::from(cx.scalar32(&inst.src[1])),
-    };
-    inst.imm.wrapping_add(scalar)
+    }
 }
 
 fn load_dwords<const N: u16>(
@@ -52,8 +71,8 @@ fn load_dwords<const N: u16>(
     Flow::Next
 }
 
-/// From a buffer resource: dwords beyond its size are zero.
-fn buffer_load<const N: u16>(cx: &mut Context<'_>, inst: &Inst) -> Flow {
+/// Address in a buffer resource of an access whose last byte is the `bytes`th from the offset; none beyond the buffer's size.
+pub(crate) fn buffer_address(cx: &Context<'_>, inst: &Inst, bytes: u64) -> Option<u64> {
     let register = inst.src[0].register;
     let words = [cx.pair(register), cx.pair(register + 2)];
     let base = words[0] & 0xffff_ffff_ffff;
@@ -61,10 +80,14 @@ fn buffer_load<const N: u16>(cx: &mut Context<'_>, inst: &Inst) -> Flow {
     let records = words[1] & 0xffff_ffff;
     let size = if stride == 0 { records } else { records * stride };
     let offset = offset(cx, inst) & !3;
-    load_dwords::<N>(cx, inst, |n| {
-        let at = offset.wrapping_add(4 * n);
-        (at.checked_add(4)? <= size).then(|| base.wrapping_add(at))
-    })
+    (offset.checked_add(bytes)? <= size).then(|| base.wrapping_add(offset))
+}
+
+/// Dwords beyond the buffer's size are zero.
+fn buffer_load<const N: u16>(cx: &mut Context<'_>, inst: &Inst) -> Flow {
+    let addresses: [Option<u64>; 16] =
+        std::array::from_fn(|n| Some(buffer_address(cx, inst, 4 * n as u64 + 4)?.wrapping_add(4 * n as u64)));
+    load_dwords::<N>(cx, inst, |n| addresses[n as usize & 15])
 }
 
 macro_rules! scalar_loads {
@@ -79,6 +102,9 @@ scalar_loads! {
     s_load_dwordx4 B128 load::<4>;
     s_load_dwordx8 B256 load::<8>;
     s_load_dwordx16 B512 load::<16>;
+    s_scratch_load_dword B32 scratch_load::<1>;
+    s_scratch_load_dwordx2 B64 scratch_load::<2>;
+    s_scratch_load_dwordx4 B128 scratch_load::<4>;
     s_buffer_load_dword B32 buffer_load::<1>;
     s_buffer_load_dwordx2 B64 buffer_load::<2>;
     s_buffer_load_dwordx4 B128 buffer_load::<4>;
@@ -94,6 +120,6 @@ scalar_loads! {
         cx.set_pair(inst.dst, time);
         Flow::Next
     };
-    // The model's scalar loads go to memory each time: nothing is cached.
+    // The model's scalar loads and stores go to memory each time: nothing is cached, probed or discarded.
     s_dcache None |_, _| Flow::Next;
 }

@@ -24,6 +24,9 @@ fn jump(cx: &mut Context<'_>, inst: &Inst, target: u64) -> Flow {
     Flow::Branch
 }
 
+/// Instructions of trap handlers; the model runs none.
+const PRIVILEGED: &str = "outside of a trap handler";
+
 custom! {
     s_nop [] -> None |_, _| Flow::Next;
     s_endpgm [] -> None |_, _| Flow::End;
@@ -47,6 +50,11 @@ custom! {
         }
         cx.illegal(inst, "the wave halts itself and nothing could resume it")
     };
+    // Only a debugger that wants to see a wave die sets the bit.
+    s_setkill [] -> None |_, inst| if inst.imm & 1 == 1 { Flow::End } else { Flow::Next };
+    s_rfe_b64 [B64] -> None |cx, inst| cx.illegal(inst, PRIVILEGED);
+    s_rfe_restore_b64 [B64, B32] -> None |cx, inst| cx.illegal(inst, PRIVILEGED);
+    s_endpgm_saved [] -> None |cx, inst| cx.illegal(inst, PRIVILEGED);
     s_trap [] -> None |cx, inst| {
         let [id, ..] = inst.imm.to_le_bytes();
         // A debugger's trap: no debugger is attached, so the trap handler goes on behind it.

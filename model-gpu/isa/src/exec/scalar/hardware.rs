@@ -58,13 +58,26 @@ fn read(cx: &Context<'_>, number: u64) -> Option<u32> {
     })
 }
 
+/// The MODE bit that skips vector instructions.
+pub(crate) const VSKIP: u32 = 1 << 28;
+
+/// The MODE bits that enable traps on arithmetic and memory exceptions (EXCP_EN).
+const EXCEPTIONS: u32 = 0x1ff << 12;
+
 fn write(cx: &mut Context<'_>, inst: &Inst, value: u32) -> Flow {
     let (number, offset, mask) = field(inst);
     let mask = mask << offset;
     let value = value << offset & mask;
     match number {
         register::MODE => {
-            cx.wave.mode = cx.wave.mode & !mask | value;
+            let mode = cx.wave.mode & !mask | value;
+            if mode & EXCEPTIONS != 0 {
+                return cx.illegal(
+                    inst,
+                    "it enables traps on exceptions (EXCP_EN in MODE), which are not modelled",
+                );
+            }
+            cx.wave.mode = mode;
             cx.fp = Fp::from_mode(cx.wave.mode);
         }
         register::TRAPSTS => cx.wave.trapsts = cx.wave.trapsts & !mask | value,
@@ -88,6 +101,12 @@ custom! {
             return cx.illegal(inst, &format!("hardware register {number} is not modelled"));
         };
         cx.set_scalar(inst.dst, value >> offset & mask);
+        Flow::Next
+    };
+    // The bit of source 0 that source 1 names.
+    s_setvskip [B32, B32] -> None |cx, inst| {
+        let skip = cx.scalar32(&inst.src[0]) >> (cx.scalar32(&inst.src[1]) & 31) & 1 == 1;
+        cx.wave.mode = if skip { cx.wave.mode | VSKIP } else { cx.wave.mode & !VSKIP };
         Flow::Next
     };
     s_setreg_b32 [B32] -> None |cx, inst| {

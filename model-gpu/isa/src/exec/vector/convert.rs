@@ -33,12 +33,12 @@ vector_ops! {
     v_cvt_f32_f64(fp; a: f64) -> f32 { f64_to_f32(fp, a) }
     v_cvt_f64_f32(a: f32) -> f64 { if a.is_nan() { widen_nan(a) } else { f64::from(a) } }
 
-    v_cvt_f16_f32(fp; a: f32) -> F16 { F16::from_f32(a, fp.round64).flush(fp.flush_out64) }
+    v_cvt_f16_f32(fp; a: f32) -> F16 { if a.is_nan() { F16::from_f32(a, fp.round64) } else { fp.half(f64::from(a)) } }
     v_cvt_f32_f16(fp; a: F16) -> f32 {
         fp.flush_out32(if a.is_nan() { a.to_f32().quiet() } else { a.to_f32() })
     }
-    v_cvt_f16_u16(fp; a: u16) -> F16 { F16::from_f64(f64::from(a), fp.round64) }
-    v_cvt_f16_i16(fp; a: i16) -> F16 { F16::from_f64(f64::from(a), fp.round64) }
+    v_cvt_f16_u16(fp; a: u16) -> F16 { fp.half(f64::from(a)) }
+    v_cvt_f16_i16(fp; a: i16) -> F16 { fp.half(f64::from(a)) }
     v_cvt_u16_f16(a: F16) -> u16 { a.to_f32() as u16 }
     v_cvt_i16_f16(a: F16) -> i16 { a.to_f32() as i16 }
     v_cvt_norm_i16_f16(a: F16) -> i16 { signed_normal(a.to_f64()) }

@@ -7,6 +7,7 @@ use crate::float::arithmetic::{add16, fma16, mul16};
 use crate::float::classify::{Float as _, maximum, median, minimum};
 use crate::float::transcendental as fun;
 use crate::float::{F16, Fp, Round};
+use crate::instruction::Literal;
 
 vector_ops! {
     v_add_f16(fp; a: F16, b: F16) -> F16 { add16(fp, a, b) }
@@ -14,6 +15,8 @@ vector_ops! {
     v_subrev_f16(fp; a: F16, b: F16) -> F16 { add16(fp, b, negated(a)) }
     v_mul_f16(fp; a: F16, b: F16) -> F16 { mul16(fp, a, b) }
     v_mac_f16(fp; a: F16, b: F16, c: F16) -> F16 [accumulate: true] { add16(fp, mul16(fp, a, b), c) }
+    v_madmk_f16(fp; a: F16, b: F16, c: F16) -> F16 [literal: Literal::Multiplier] { add16(fp, mul16(fp, a, b), c) }
+    v_madak_f16(fp; a: F16, b: F16, c: F16) -> F16 [literal: Literal::Addend] { add16(fp, mul16(fp, a, b), c) }
     v_fma_f16(fp; a: F16, b: F16, c: F16) -> F16 [op_sel: true] { fma16(fp, a, b, c) }
     v_fma_legacy_f16(fp; a: F16, b: F16, c: F16) -> F16 { fma16(fp, a, b, c) }
     v_mad_f16(fp; a: F16, b: F16, c: F16) -> F16 [op_sel: true] { add16(fp, mul16(fp, a, b), c) }
@@ -87,5 +90,5 @@ fn rounded(fp: Fp, round: Round, a: F16, f: impl Fn(f64) -> f64) -> F16 {
         return a.quiet();
     }
     let result = f(a.to_f64());
-    if result.is_nan() { F16::INVALID } else { F16::from_f64(result, round).flush(fp.flush_out64) }
+    if result.is_nan() { F16::INVALID } else { Fp { round64: round, ..fp }.half(result) }
 }

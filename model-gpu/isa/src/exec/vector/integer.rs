@@ -108,7 +108,7 @@ fn byte_differences(a: u32, b: u32) -> u32 {
 }
 
 /// Bytes whose reference (second operand) is zero do not count.
-fn masked_differences(a: u32, b: u32) -> u32 {
+pub(super) fn masked_differences(a: u32, b: u32) -> u32 {
     a.to_le_bytes()
         .into_iter()
         .zip(b.to_le_bytes())

@@ -76,5 +76,13 @@ pub(crate) const v_accvgpr_move: Op = Op {
     traits: Traits::NONE,
 };
 
+/// A table of graphics hardware, which the manuals do not print.
+pub(crate) const v_screen_partition_4se_b32: Op = Op {
+    exec: |cx, inst| cx.illegal(inst, "the screen partition of graphics is not modelled"),
+    dst: Ty::B32,
+    src: [Ty::B32, Ty::None, Ty::None],
+    traits: Traits::NONE,
+};
+
 pub(crate) const v_nop: Op =
     Op { exec: |_, _| Flow::Next, dst: Ty::None, src: [Ty::None; 3], traits: Traits::NONE };

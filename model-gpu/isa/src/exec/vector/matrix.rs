@@ -25,7 +25,7 @@ use crate::{Target, WAVE_SIZE};
 
 /// Rows (and columns), depth, blocks, and elements of depth that one lane holds.
 #[derive(Clone, Copy)]
-struct Shape {
+pub(super) struct Shape {
     m: usize,
     k: usize,
     blocks: usize,
@@ -36,7 +36,7 @@ struct Shape {
 const MOST_PACKED: usize = 8;
 
 /// Registers of one operand, by lane.
-fn word(cx: &Context<'_>, register: u16, n: usize, lane: usize) -> u32 {
+pub(super) fn word(cx: &Context<'_>, register: u16, n: usize, lane: usize) -> u32 {
     cx.wave.vector.get(register + n as u16)[lane]
 }
 
@@ -68,7 +68,7 @@ fn group_pattern(pattern: u64, lane: usize) -> usize {
 }
 
 /// Register and lane of a result element; `quad` rows lie in one lane.
-fn place(shape: Shape, double: bool, block: usize, i: usize, j: usize) -> (usize, usize) {
+pub(super) fn place(shape: Shape, double: bool, block: usize, i: usize, j: usize) -> (usize, usize) {
     match (shape.m, double) {
         (32, _) => (16 * block + 4 * (i / 8) + i % 4, 32 * (i / 4 % 2) + j),
         (16, false) => (4 * block + i % 4, 16 * (i / 4) + j),
@@ -128,7 +128,7 @@ fn get32(cx: &Context<'_>, inst: &Inst, register: usize, lane: usize) -> u32 {
     }
 }
 
-fn put32(cx: &mut Context<'_>, inst: &Inst, register: usize, lane: usize, value: u32) {
+pub(super) fn put32(cx: &mut Context<'_>, inst: &Inst, register: usize, lane: usize, value: u32) {
     cx.wave.vector.get_mut(inst.dst + register as u16)[lane] = value;
 }
 
@@ -189,7 +189,7 @@ fn integers(cx: &mut Context<'_>, inst: &Inst, shape: Shape) -> Flow {
         cx,
         inst,
         (shape, false),
-        |cx, register, n, lane| i32::from((word(cx, register, n / 4, lane) >> (8 * (n % 4))) as i8),
+        |cx, register, n, lane| i32::from(byte(cx, register, n, lane) as i8),
         |cx, inst, register, lane| get32(cx, inst, register, lane) as i32,
         |cx, inst, register, lane, value| put32(cx, inst, register, lane, value as u32),
         |sum, a, b| sum.wrapping_add(a * b),
@@ -240,15 +240,20 @@ fn xf32(cx: &Context<'_>, register: u16, n: usize, lane: usize) -> f32 {
     f32::from_bits(bits.wrapping_add(0xfff + (bits >> 13 & 1)) & !0x1fff)
 }
 
+/// Element `n` of one byte.
+pub(super) fn byte(cx: &Context<'_>, register: u16, n: usize, lane: usize) -> u8 {
+    (word(cx, register, n / 4, lane) >> (8 * (n % 4))) as u8
+}
+
 fn half_bits(cx: &Context<'_>, register: u16, n: usize, lane: usize) -> u16 {
     (word(cx, register, n / 2, lane) >> (16 * (n % 2))) as u16
 }
 
-fn half(cx: &Context<'_>, register: u16, n: usize, lane: usize) -> f32 {
+pub(super) fn half(cx: &Context<'_>, register: u16, n: usize, lane: usize) -> f32 {
     F16(half_bits(cx, register, n, lane)).to_f32()
 }
 
-fn brain(cx: &Context<'_>, register: u16, n: usize, lane: usize) -> f32 {
+pub(super) fn brain(cx: &Context<'_>, register: u16, n: usize, lane: usize) -> f32 {
     bf16_to_f32(half_bits(cx, register, n, lane))
 }
 
@@ -258,7 +263,7 @@ fn eighths(cx: &mut Context<'_>, inst: &Inst, shape: Shape, a_is_fp8: bool, b_is
         cx,
         inst,
         (shape, false),
-        |cx, register, n, lane| (word(cx, register, n / 4, lane) >> (8 * (n % 4))) as u8,
+        byte,
         |cx, inst, register, lane| f32::from_bits(get32(cx, inst, register, lane)),
         |cx, inst, register, lane, value| put32(cx, inst, register, lane, value.to_bits()),
         |sum, a, b| {
@@ -268,7 +273,7 @@ fn eighths(cx: &mut Context<'_>, inst: &Inst, shape: Shape, a_is_fp8: bool, b_is
     )
 }
 
-const fn shape(m: usize, k: usize, blocks: usize, packed: usize) -> Shape {
+pub(super) const fn shape(m: usize, k: usize, blocks: usize, packed: usize) -> Shape {
     Shape { m, k, blocks, packed }
 }
 

@@ -327,5 +327,5 @@ pub(crate) fn modify16(fp: Fp, clamp: bool, omod: u8, value: F16) -> F16 {
     if clamp {
         wide = clamp_unit(wide);
     }
-    F16::from_f64(wide, fp.round64).flush(fp.flush_out64)
+    fp.half(wide)
 }

@@ -231,9 +231,7 @@ fn mixed(cx: &Context<'_>, inst: &Inst) -> Row<f32> {
 
 fn mixed_to_half(cx: &mut Context<'_>, inst: &Inst) -> Flow {
     let (fp, clamp) = (cx.fp, inst.clamp);
-    let row = map1(&mixed(cx, inst), |value| {
-        u32::from(modify16(fp, clamp, 0, F16::from_f32(value, fp.round64).flush(fp.flush_out64)).0)
-    });
+    let row = map1(&mixed(cx, inst), |value| u32::from(modify16(fp, clamp, 0, fp.half(f64::from(value))).0));
     write32(cx, inst, &row);
     Flow::Next
 }
