@@ -21,6 +21,9 @@ const ALWAYS: [usize; 4] =
 /// Calls that make a queue in a way which the hooks handle, or of a kind that never runs kernels of an agent.
 const KNOWN_QUEUE_MAKERS: [&CStr; 2] = [c"hsa_queue_create", c"hsa_soft_queue_create"];
 
+/// Copies in a form that the hooks do not know.
+const UNKNOWN_COPIES: [&CStr; 1] = [c"hsa_amd_memory_async_batch_copy"];
+
 /// Decides for this process. Called before the runtime is used for the first time, by every thread that comes at once.
 pub fn decide(runtime: &Runtime) {
     if !settings::get().armed() || !runtime.is_real() {
@@ -46,27 +49,32 @@ pub fn armed() -> bool {
 /// The function to bind a slot to instead of the real one.
 pub fn hook_for(slot: usize) -> Option<*mut c_void> {
     if armed() {
-        disarm_for_unknown_queues(slot);
+        disarm_for_unknown_work(slot);
     } else if !ALWAYS.contains(&slot) {
         return None;
     }
     forward::hook_of(slot)
 }
 
-/// A call that makes queues and that we do not know would run kernels out of our sight. Its first use ends replay.
-fn disarm_for_unknown_queues(slot: usize) {
+/// A call that makes queues or copies memory in a way that we do not know would have work done out of our sight. Its first
+/// use ends replay.
+fn disarm_for_unknown_work(slot: usize) {
     let name = forward::name_of(slot);
     let text = name.to_string_lossy();
-    let named_like_one =
+    let named_like_queue =
         text.contains("queue_create") || text.contains("queue_acquire") || text.contains("queue_intercept");
-    if !named_like_one || KNOWN_QUEUE_MAKERS.contains(&name) {
+    let what = if UNKNOWN_COPIES.contains(&name) {
+        "copies memory in a way"
+    } else if named_like_queue && !KNOWN_QUEUE_MAKERS.contains(&name) {
+        "makes queues"
+    } else {
         return;
-    }
-    // One that the runtime lacks fails, and makes nothing.
+    };
+    // One that the runtime lacks fails, and does nothing.
     if let Found::Runtime(runtime) = runtime::get()
         && runtime.symbol(name).is_some()
     {
-        life::disarm(&format!("{text} makes queues that hsa-replay does not see"));
+        life::disarm(&format!("{text} {what} that hsa-replay does not see"));
     }
 }
 

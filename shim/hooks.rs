@@ -19,6 +19,7 @@ mod memory;
 mod queue;
 mod queue_index;
 mod sharing;
+mod transfer;
 mod virtual_memory;
 
 pub use copy::*;
@@ -29,6 +30,7 @@ pub use memory::*;
 pub use queue::*;
 pub use queue_index::*;
 pub use sharing::*;
+pub use transfer::*;
 pub use virtual_memory::*;
 
 use hsa_replay_engine::runtime::RuntimeResult;

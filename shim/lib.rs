@@ -17,6 +17,7 @@ mod arming;
 mod bind;
 mod debugger;
 mod engine_runtime;
+mod event_thread;
 mod forward;
 mod hooks;
 mod identity;

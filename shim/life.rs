@@ -15,10 +15,13 @@ use hsa_replay_engine::Engine;
 use parking_lot::Mutex;
 
 use crate::engine_runtime::RealRuntime;
-use crate::{arming, log, settings};
+use crate::{arming, event_thread, log, settings};
 
 /// The running engine, null when none runs. Engines are never freed: a hook in another thread may still hold one.
 static ENGINE: AtomicPtr<Engine> = AtomicPtr::new(null_mut());
+
+/// The engine that ran before the last `hsa_shut_down`, null before.
+static FORMER: AtomicPtr<Engine> = AtomicPtr::new(null_mut());
 
 /// Held while the engine starts or stops, so that no `hsa_init` returns before the engine runs.
 static CHANGING: Mutex<()> = Mutex::new(());
@@ -72,8 +75,13 @@ pub fn initialised() {
     if INITIALISED.fetch_add(1, Ordering::AcqRel) == 0 && !OVER.load(Ordering::Acquire) {
         match catch_unwind(start) {
             Ok(Ok(engine)) => {
+                // SAFETY: null, or an engine that was never freed.
+                if let Some(former) = unsafe { FORMER.load(Ordering::Acquire).as_ref() } {
+                    engine.continue_from(former);
+                }
                 STARTED_BY.store(std::process::id(), Ordering::Release);
                 ENGINE.store(Box::into_raw(Box::new(engine)), Ordering::Release);
+                event_thread::learn();
             }
             Ok(Err(why)) => log::say(format_args!("{why}")),
             Err(_) => {
@@ -116,8 +124,9 @@ pub fn shutting_down() {
         drop(catch_unwind(AssertUnwindSafe(|| {
             engine.begin_exit();
             engine.stop();
+            event_thread::forget();
         })));
-        ENGINE.store(null_mut(), Ordering::Release);
+        FORMER.store(ENGINE.swap(null_mut(), Ordering::AcqRel), Ordering::Release);
     }
 }
 

@@ -101,3 +101,53 @@ fn hooked_names_are_sorted_exports() {
         assert!(exported.contains_key(name), "{name}");
     }
 }
+
+/// Parts of names of calls through which memory is made, mapped, shared, freed or written, or work comes to an agent.
+const DECIDED: [&str; 21] = [
+    "memory",
+    "vmem",
+    "svm",
+    "ipc",
+    "interop",
+    "dmabuf",
+    "image",
+    "copy",
+    "fill",
+    "pool",
+    "_ais_",
+    "_spm_",
+    "_pcs_",
+    "pointer",
+    "executable",
+    "code_object_reader",
+    "queue_create",
+    "queue_destroy",
+    "counted",
+    "sdma",
+    "allow_access",
+];
+
+#[test]
+fn every_call_that_makes_maps_shares_frees_or_writes_memory_has_a_decision() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("symbols");
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).expect("a list");
+    let (decisions, hooks) = (read("decisions.txt"), read("hooks.txt"));
+    let hooks: BTreeSet<&str> = hooks.lines().collect();
+    let mut decided = BTreeSet::new();
+    for line in decisions.lines() {
+        let (name, decision) = line.split_once(' ').expect("a name and a decision");
+        assert!(decided.insert(name), "{name} is listed twice");
+        match decision.split_once(' ').unwrap_or((decision, "")) {
+            ("hook", "") => assert!(hooks.contains(name), "{name} has no hook"),
+            ("forward" | "disarm", why) => assert!(!hooks.contains(name) && !why.is_empty(), "{line}"),
+            _ => panic!("no decision: {line}"),
+        }
+    }
+    let mut exported: BTreeSet<String> = stored_lists().into_values().flatten().collect();
+    exported.extend(added_at_build());
+    for name in exported.iter().filter(|name| DECIDED.iter().any(|part| name.contains(part))) {
+        assert!(decided.contains(name.as_str()), "symbols/decisions.txt says nothing of {name}");
+    }
+    let gone: Vec<_> = decided.iter().filter(|name| !exported.contains(**name)).collect();
+    assert!(gone.is_empty(), "no release exports {gone:?}");
+}

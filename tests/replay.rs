@@ -3,6 +3,7 @@
 
 mod rocm;
 
+use hsa_replay_contract::Allow;
 use hsa_replay_contract::record::{Dispatch, Outcome, Reason};
 use rocm::report::{Expected, ran, replayed, wrote};
 use rocm::{Release, Run, Victim};
@@ -26,6 +27,7 @@ on_both_releases! {
     increment
     saxpy
     hidden_pointers
+    async_pool
     histogram
     pointer_table
     module_variables
@@ -44,6 +46,8 @@ on_both_releases! {
     copies
     print
     threads
+    stamps
+    soak
     callbacks
     modules
     unoptimised_saxpy
@@ -164,9 +168,23 @@ fn witnessed(run: &Run) -> (usize, usize) {
 fn witness(release: Release) {
     let victim = Victim::hip("witness", release);
     assert_eq!(witnessed(&victim.plain()), (3, 2));
-    let run = five_passes(&victim);
-    for dispatch in run.report().dispatches() {
-        replayed(dispatch, PASSES);
+    // Its counter is in host memory, so it is not replayed unless that is allowed, and then without a verdict.
+    for dispatch in five_passes(&victim).report().dispatches() {
+        let untracked = (Outcome::Declined, Some(Reason::UntrackedMemory));
+        assert_eq!((dispatch.outcome, dispatch.reason), untracked, "{dispatch:#?}");
+        let detail = dispatch.detail.as_deref().unwrap_or_default();
+        assert!(detail.contains("the variable host_counter"), "{detail}");
+    }
+    let run = victim.replayed(&["--passes", "5", "--allow", "untracked"]).run();
+    run.same_as(victim.plain().well());
+    for dispatch in run.report().complete().dispatches() {
+        ran(dispatch, PASSES);
+        assert!(dispatch.passes.iter().all(|pass| pass.hash == dispatch.passes[0].hash), "{dispatch:#?}");
+        assert_eq!(
+            (dispatch.deterministic, &dispatch.allowed[..]),
+            (None, &[Allow::Untracked][..]),
+            "{dispatch:#?}"
+        );
     }
     assert_eq!(witnessed(&run), (3 * PASSES, 2 * PASSES), "{run}");
 }
@@ -302,12 +320,47 @@ fn copies(release: Release) {
 /// Memory that is not put back and that no pointer argument leads to.
 fn hidden_pointers(release: Release) {
     let run = hip("hidden_pointers", release);
-    for kernel in ["add_managed", "add_boxed", "add_packed"] {
-        let dispatch = run.report().of_kernel(kernel, 1)[0];
-        let untracked = (Outcome::Declined, Some(Reason::UntrackedMemory));
-        assert_eq!((dispatch.outcome, dispatch.reason), untracked, "{kernel}: {run}");
-        assert!(dispatch.passes.is_empty(), "{run}");
+    for (kernel, count) in
+        [("add_managed", 1), ("add_boxed", 1), ("add_packed", 1), ("add_by_table", 2), ("add_by_chain", 1)]
+    {
+        for dispatch in run.report().of_kernel(kernel, count) {
+            let untracked = (Outcome::Declined, Some(Reason::UntrackedMemory));
+            assert_eq!((dispatch.outcome, dispatch.reason), untracked, "{kernel}: {run}");
+            assert!(dispatch.passes.is_empty(), "{run}");
+        }
     }
+}
+
+fn async_pool(release: Release) {
+    let run = hip("async_pool", release);
+    for dispatch in run.report().of_kernel("raise", 5) {
+        replayed(dispatch, PASSES);
+        let writes = dispatch.writes.as_deref().expect("memory was compared");
+        assert_eq!((writes.len(), writes[0].arg, writes[0].bytes), (1, Some(0), 3000), "{run}");
+        // One byte of each word, wherever the pool has put them.
+        let first = writes[0].ranges[0][0];
+        assert!(writes[0].ranges.iter().copied().eq((0..3000).map(|word| [first + 4 * word, 1])), "{run}");
+    }
+    replayed(run.report().of_kernel("raise_all", 1)[0], PASSES);
+}
+
+/// HIP 5.7 makes no physical memory on this device.
+#[test]
+fn mappings_on_newest() {
+    let run = hip("mappings", Release::Newest);
+    for dispatch in run.report().of_kernel("raise", 2) {
+        replayed(dispatch, PASSES);
+        let writes = dispatch.writes.as_deref().expect("memory was compared");
+        assert_eq!(writes.len(), 2, "both mappings of the range are captured: {run}");
+    }
+    let dispatch = run.report().of_kernel("raise_both", 1)[0];
+    replayed(dispatch, PASSES);
+    let writes = dispatch.writes.as_deref().expect("memory was compared");
+    assert_eq!(
+        (writes.len(), writes[0].bytes),
+        (1, 128),
+        "physical memory at two addresses is captured once: {run}"
+    );
 }
 
 fn print(release: Release) {
@@ -329,6 +382,35 @@ fn threads(release: Release) {
             assert!(dispatch.reason.is_some(), "{dispatch:#?}");
         }
     }
+}
+
+/// A window neither captures nor restores what another stream's kernels write or take their arguments from.
+fn stamps(release: Release) {
+    let victim = Victim::hip("stamps", release);
+    let run = victim.replayed(&["--passes", "5", "--kernel", "churn"]).run();
+    run.same_as(victim.plain().well());
+    let report = run.report().complete();
+    assert!(report.dispatches().count() > 10, "the two did not run at the same time: {run}");
+    for dispatch in report.dispatches() {
+        ran(dispatch, PASSES);
+    }
+}
+
+/// Every candidate of random work on eight threads has its record, and whatever became of it the result is the same.
+fn soak(release: Release) {
+    let victim = Victim::hip("soak", release);
+    let run = victim.replayed(&["--passes", "3"]).run();
+    run.same_as(victim.plain().well());
+    let report = run.report().complete();
+    let launches: Option<usize> =
+        run.stdout.split(", ").find_map(|part| part.strip_suffix(" launches")?.parse().ok());
+    assert_eq!(report.dispatches().count(), launches.expect("the program counts its launches"), "{run}");
+    for dispatch in report.dispatches() {
+        let declined = dispatch.outcome == Outcome::Declined && dispatch.reason.is_some();
+        assert!(dispatch.outcome == Outcome::Replayed || declined, "{dispatch:#?}");
+    }
+    let declined = report.dispatches().filter(|dispatch| dispatch.outcome == Outcome::Declined).count();
+    println!("{declined} of {} dispatches were declined", report.dispatches().count());
 }
 
 fn callbacks(release: Release) {

@@ -34,7 +34,7 @@ fn launches(name: &str, ordinals: impl IntoIterator<Item = u64>) -> Vec<(String,
 /// The victim launches `increment` three times, then `decrement` twice, and counts in host memory how often each ran.
 fn filtered(release: Release, options: &[&str]) -> (Run, String) {
     let victim = Victim::hip("witness", release);
-    let mut all = vec!["--passes", ARMED];
+    let mut all = vec!["--passes", ARMED, "--allow", "untracked"];
     all.extend(options);
     let run = victim.replayed(&all).run();
     run.same_as(victim.plain().well());
@@ -99,7 +99,8 @@ fn the_environment_and_the_file_are_heard(release: Release) {
     let victim = Victim::hip("witness", release);
     let launch = victim.with_library_path();
     let file = launch.file("replay.toml");
-    std::fs::write(&file, "passes = 2\nkernel = \"decrement\"\nlaunch_count = 1\n").expect("a file");
+    std::fs::write(&file, "passes = 2\nkernel = \"decrement\"\nlaunch_count = 1\nallow = [\"untracked\"]\n")
+        .expect("a file");
     let output = launch.report_path();
     let run = launch
         .variable("HSA_REPLAY_CONFIG", &file)

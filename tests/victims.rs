@@ -80,7 +80,7 @@ macro_rules! hip_victims {
 
 hip_victims! {
     increment saxpy histogram pointer_table module_variables read_only clock witness sizes large matmul reduction
-    bitonic_sort by_value hidden_pointers streams graph copies print threads callbacks
+    bitonic_sort by_value hidden_pointers async_pool streams graph copies print threads callbacks
 }
 
 victim!(modules, |release| Victim::hip_with_kernels("modules", "increment", release));

@@ -73,9 +73,10 @@ impl AgentState {
         self.queues.lock().clone()
     }
 
-    /// The queue in front of this hardware queue.
+    /// The live queue in front of this hardware queue.
     pub(crate) fn queue_of(&self, real: crate::handles::HardwareQueue) -> Option<Arc<SoftQueue>> {
-        self.queues.lock().iter().find(|queue| queue.hardware().queue() == real).cloned()
+        let queues = self.queues.lock();
+        queues.iter().find(|queue| queue.hardware().queue() == real && !queue.is_dead()).cloned()
     }
 
     /// Takes in a new queue, and starts the worker with the first one.

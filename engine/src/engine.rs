@@ -14,7 +14,8 @@ use crate::window;
 use hsa_replay_contract::Settings;
 use hsa_replay_contract::record;
 use hsa_replay_contract::report::Writer;
-use std::time::Instant;
+use std::ops::Range;
+use std::time::{Duration, Instant};
 
 /// Where an application got memory from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,17 +32,23 @@ pub enum Source {
         /// The region named in the call.
         region: Pool,
     },
-    /// `hsa_amd_vmem_map` of a handle made from this pool (`None`: an imported handle).
+    /// `hsa_amd_vmem_map`. An agent can use the mapping once it is given access, see [`Engine::memory_access`].
     VirtualMemory {
-        /// The pool of `hsa_amd_vmem_handle_create`.
+        /// The pool of `hsa_amd_vmem_handle_create`; `None` for an imported handle.
         pool: Option<Pool>,
+        /// What the handle stands for: a number that is never given again, whatever becomes of the handle.
+        physical: u64,
+        /// Offset in it, as the call names it.
+        offset: u64,
     },
     /// `hsa_amd_ipc_memory_attach`.
     IpcImport,
     /// `hsa_amd_interop_map_buffer`.
     Interop,
-    /// A range given to `hsa_amd_svm_attributes_set`.
+    /// A range given to `hsa_amd_svm_attributes_set`: it may overlap others, and nothing tells when it ends.
     Managed,
+    /// Host memory given to `hsa_amd_memory_lock`, at the address that agents use. It may overlap others.
+    Locked,
 }
 
 /// Memory that a call has just handed to the application.
@@ -53,15 +60,6 @@ pub struct Allocation {
     pub bytes: u64,
     /// The call.
     pub source: Source,
-}
-
-/// How memory was opened to others who may write it while a window is open.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sharing {
-    /// `hsa_amd_ipc_memory_create`, `hsa_amd_portable_export_dmabuf` and the other exports out of the process.
-    Exported,
-    /// `hsa_amd_agents_allow_access` or `hsa_amd_vmem_set_access` for this agent; harmless unless it is another GPU.
-    OpenedTo(Agent),
 }
 
 /// An asynchronous copy as its call names it.
@@ -78,6 +76,34 @@ pub struct AsyncCopy<'a> {
     /// Copies of equal order reach the runtime in the order of their calls: one number for each engine and direction, since
     /// a copy engine takes its copies in order and applications rely on it.
     pub order: u64,
+}
+
+/// What an agent may do with a range of mappings from now on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// The agent.
+    pub agent: Agent,
+    /// Whether it may write there.
+    pub writes: bool,
+}
+
+/// How an unmapping ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unmapped {
+    /// The range is not mapped any more.
+    Done,
+    /// The call found its arguments wrong and changed nothing.
+    Refused,
+    /// It failed in between.
+    Failed,
+}
+
+/// The records that left the inventory for an unmapping now under way; hand them back to [`Engine::memory_unmapped`].
+#[derive(Debug)]
+#[must_use = "the result of the call must be reported with Engine::memory_unmapped"]
+pub struct Unmapping {
+    records: Vec<Record>,
+    range: Range<u64>,
 }
 
 /// The record that left the inventory for a free now under way; hand it back to [`Engine::memory_freed`].
@@ -142,6 +168,14 @@ impl Engine {
             .map(|(index, agent)| Arc::new(AgentState::new(Arc::clone(&process), agent, index)))
             .collect();
         Ok(Self { process, agents, stopping: AtomicBool::new(false), stopped: AtomicBool::new(false) })
+    }
+
+    /// An earlier engine of this process has stopped and the runtime was initialised again: numbers of records and launches go
+    /// on from there. Called before the first queue is made.
+    pub fn continue_from(&self, earlier: &Self) {
+        self.process.report.continue_from(&earlier.process.report);
+        self.process.kernels.continue_from(&earlier.process.kernels);
+        self.process.matching.store(earlier.process.matching.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 
     /// The process has begun to exit (an `atexit` handler, or `hsa_shut_down` about to reach zero): no new window opens,
@@ -223,10 +257,55 @@ impl Engine {
         }
     }
 
-    /// After memory was opened to someone else. The address may lie inside an allocation.
-    pub fn memory_shared(&self, address: u64, sharing: Sharing) {
+    /// Before `hsa_amd_vmem_unmap`: as for a free, for all mappings that the range touches.
+    pub fn memory_unmapping(&self, address: u64, bytes: u64) -> Unmapping {
+        let range = address..address.saturating_add(bytes);
+        let records = if self.is_stopped() { Vec::new() } else { self.process.inventory.unmap(&range) };
+        Unmapping { records, range }
+    }
+
+    /// After it. What was mapped outside the range stays.
+    pub fn memory_unmapped(&self, unmapping: &Unmapping, outcome: Unmapped) {
         if !self.is_stopped() {
-            self.process.inventory.share(address, sharing);
+            self.process.inventory.unmapped(&unmapping.records, &unmapping.range, outcome);
+        }
+    }
+
+    /// Before a call that takes an agent's right to write to the mappings that begin in a range: they are not captured or put
+    /// back any more once this returns. [`Engine::memory_access`] follows when the call has succeeded.
+    pub fn memory_closing(&self, address: u64, bytes: u64, agent: Agent) {
+        if !self.is_stopped() {
+            self.process.inventory.close(address..address.saturating_add(bytes), agent);
+        }
+    }
+
+    /// After `hsa_amd_vmem_set_access`, which acts on the mappings that begin in the range.
+    pub fn memory_access(&self, address: u64, bytes: u64, access: Access) {
+        if !self.is_stopped() {
+            self.process.inventory.access(address..address.saturating_add(bytes), access);
+        }
+    }
+
+    /// After `hsa_amd_agents_allow_access`: the agent may write to the allocation that holds the address. For a mapping it may
+    /// write to those behind it too, as long as they adjoin.
+    pub fn memory_opened(&self, address: u64, agent: Agent) {
+        if !self.is_stopped() {
+            self.process.inventory.open(address, agent);
+        }
+    }
+
+    /// After `hsa_amd_memory_unlock` of memory that was [`Source::Locked`].
+    pub fn memory_unlocked(&self, address: u64) {
+        if !self.is_stopped() {
+            self.process.inventory.unlock(address);
+        }
+    }
+
+    /// After `hsa_amd_ipc_memory_create`, `hsa_amd_portable_export_dmabuf` and the other exports out of the process: others may
+    /// write the memory while a window is open. The address may lie inside an allocation.
+    pub fn memory_exported(&self, address: u64) {
+        if !self.is_stopped() {
+            self.process.inventory.export(address);
         }
     }
 }
@@ -238,6 +317,14 @@ impl Engine {
         if !self.is_stopped() {
             self.process.code.freeze(&*self.process.runtime, executable);
             self.process.kernels.renew();
+        }
+    }
+
+    /// After `hsa_executable_agent_global_variable_define` and its sibling for the whole program: a variable of the executable is
+    /// memory at this address.
+    pub fn variable_defined(&self, executable: Executable, address: u64) {
+        if !self.is_stopped() {
+            self.process.code.define(executable, address);
         }
     }
 
@@ -432,33 +519,60 @@ impl Engine {
         }
     }
 
-    /// `hsa_queue_inactivate`. `None`: not ours, forward the call; otherwise the result to return.
+    /// `hsa_queue_inactivate`: nothing of the queue completes after the return, and nobody is waited for. `None`: not ours,
+    /// forward the call; otherwise the result to return.
     #[must_use]
     pub fn inactivate_queue(&self, object: u64) -> Option<RuntimeResult<()>> {
         let queue = self.queue(object)?;
         queue.kill();
-        // Whoever is at work on the queue has left it when its lock is free: nothing is completed after the return.
-        window::close(queue, &mut queue.lock());
+        // The worker writes the record of what was at its head.
+        queue.agent().hand_over(queue);
         Some(self.process.runtime.inactivate_queue(queue.hardware().queue()))
     }
 
-    /// `hsa_queue_destroy`: drops parked packets, ends a window of this queue without restoring, destroys the real queue.
-    /// Waits for a copy or a doorbell call of this queue that is under way, not for a pass. `None`: not ours, forward the
-    /// call; otherwise the result to return.
+    /// `hsa_queue_destroy`: drops parked packets, ends a window of this queue without restoring, destroys the real queue. A
+    /// thread that `may_wait` waits a moment for whoever is at work on the queue. If that takes longer, or the thread may not
+    /// wait (the runtime's event thread), the real queue stops at once and the worker destroys it when its copies are done:
+    /// nothing of it runs or completes after the return in either case. `None`: not ours, forward the call; otherwise the
+    /// result to return.
     #[must_use]
-    pub fn destroy_queue(&self, object: u64) -> Option<RuntimeResult<()>> {
+    pub fn destroy_queue(&self, object: u64, may_wait: bool) -> Option<RuntimeResult<()>> {
+        /// Longer than a forwarder is in a doorbell, or a window needs to notice.
+        const MOMENT: Duration = Duration::from_millis(50);
         let queue = self.queue(object)?;
+        let agent = Arc::clone(queue.agent());
         let real = queue.hardware().queue();
-        if !queue.remove_owner() {
-            return Some(self.process.runtime.destroy_queue(real));
+        {
+            // The runtime may hand out the same hardware queue again meanwhile, see `wrap_queue`.
+            let _wrapping = agent.wrapping.lock();
+            if !queue.remove_owner() {
+                return Some(self.process.runtime.destroy_queue(real));
+            }
+            queue.kill();
         }
-        queue.kill();
-        // Whoever is at work on the queue has left it when its lock is free; nobody begins any more.
-        window::close(queue, &mut queue.lock());
-        let ours = queue.agent().remove(queue);
+        let moment = if may_wait { MOMENT } else { Duration::ZERO };
+        let Some(mut forwarder) = queue.lock_until(Instant::now() + moment) else {
+            return Some(self.bury(queue));
+        };
+        window::close(queue, &mut forwarder);
+        drop(forwarder);
+        let ours = agent.remove(queue);
         let result = self.process.runtime.destroy_queue(real);
         drop(ours);
         Some(result)
+    }
+
+    /// Leaves the end of a destroyed queue to the worker.
+    fn bury(&self, queue: &SoftQueue) -> RuntimeResult<()> {
+        // A pass must not run on into memory that the application frees now. A cooperative queue may be somebody else's too.
+        let stopped = if queue.is_cooperative() {
+            Ok(())
+        } else {
+            self.process.runtime.inactivate_queue(queue.hardware().queue())
+        };
+        queue.doom();
+        queue.agent().hand_over(queue);
+        stopped
     }
 }
 

@@ -35,6 +35,14 @@ impl KernelTable {
         Self { filter, kernels: RwLock::default(), launches: Mutex::default(), epoch: AtomicU64::new(1) }
     }
 
+    /// Launches are counted on from those of an earlier engine of the process.
+    pub(crate) fn continue_from(&self, earlier: &Self) {
+        let earlier = earlier.launches.lock();
+        let count = |count: &Arc<AtomicU64>| Arc::new(AtomicU64::new(count.load(Ordering::Relaxed)));
+        *self.launches.lock() =
+            earlier.iter().map(|(name, launches)| (name.clone(), count(launches))).collect();
+    }
+
     pub(crate) fn epoch(&self) -> u64 {
         self.epoch.load(Ordering::Acquire)
     }

@@ -36,5 +36,5 @@ mod tests;
 mod window;
 mod worker;
 
-pub use engine::{Allocation, AsyncCopy, Engine, Freeing, Sharing, Source, StartError};
+pub use engine::{Access, Allocation, AsyncCopy, Engine, Freeing, Source, StartError, Unmapped, Unmapping};
 pub use fence::SyncCopy;

@@ -13,6 +13,8 @@ use std::collections::HashMap;
 pub(crate) struct LoadedCode {
     modules: Modules,
     regions: RwLock<HashMap<Executable, Vec<Arc<Region>>>>,
+    /// Variables that the application has placed itself, by address.
+    defined: RwLock<HashMap<Executable, Vec<u64>>>,
 }
 
 impl LoadedCode {
@@ -37,9 +39,20 @@ impl LoadedCode {
         retire(before);
     }
 
+    /// The application gives a variable of the executable its memory.
+    pub(crate) fn define(&self, executable: Executable, address: u64) {
+        self.defined.write().entry(executable).or_default().push(address);
+    }
+
+    /// Addresses of the variables that the application has placed itself.
+    pub(crate) fn defined(&self, executable: Executable) -> Vec<u64> {
+        self.defined.read().get(&executable).cloned().unwrap_or_default()
+    }
+
     /// Before a destroy: waits for the chunk of its memory that is being copied.
     pub(crate) fn destroy(&self, executable: Executable) {
         self.modules.destroyed(executable);
+        self.defined.write().remove(&executable);
         let before = self.regions.write().remove(&executable);
         retire(before);
     }

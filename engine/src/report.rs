@@ -42,6 +42,11 @@ impl Report {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
+    /// Numbers go on from those of an earlier engine of the process.
+    pub(crate) fn continue_from(&self, earlier: &Self) {
+        self.next.store(earlier.next.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+
     /// A dispatch that the filter leaves out.
     pub(crate) fn count_filtered(&self) {
         self.filtered.fetch_add(1, Ordering::Relaxed);

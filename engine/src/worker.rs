@@ -113,6 +113,15 @@ fn service(queue: &Arc<SoftQueue>) -> Next {
         }
     };
     drop(forwarder);
+    if queue.is_doomed() {
+        let agent = queue.agent();
+        if agent.remove(queue).is_some()
+            && let Err(error) = agent.process.runtime.destroy_queue(queue.hardware().queue())
+        {
+            tracing::warn!("a queue that the application has destroyed stays: {error}");
+        }
+        return Next::Rest;
+    }
     match next {
         // The holder of the lock looks at the note after letting go, like every other.
         Next::Rest if queue.was_rung() => Next::Again,

@@ -254,15 +254,3 @@ pub unsafe extern "C" fn hsa_amd_memory_async_copy_rect(
         }
     })
 }
-
-pub unsafe extern "C" fn hsa_memory_copy(dst: *mut c_void, src: *const c_void, size: usize) -> hsa_status_t {
-    let _fenced = life::with(|engine| engine.sync_copy(None, true));
-    // SAFETY: the caller's obligations are passed on.
-    unsafe { real!(hsa_memory_copy)(dst, src, size) }
-}
-
-pub unsafe extern "C" fn hsa_amd_memory_fill(ptr: *mut c_void, value: u32, count: usize) -> hsa_status_t {
-    let _fenced = life::with(|engine| engine.sync_copy(None, true));
-    // SAFETY: the caller's obligations are passed on.
-    unsafe { real!(hsa_amd_memory_fill)(ptr, value, count) }
-}

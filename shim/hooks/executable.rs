@@ -1,9 +1,9 @@
 //! Executables: which kernels and module variables there are.
 
-use std::ffi::c_char;
+use std::ffi::{c_char, c_void};
 
 use hsa_replay_engine::handles::Executable;
-use hsa_sys::{HSA_STATUS_SUCCESS, hsa_executable_t, hsa_status_t};
+use hsa_sys::{HSA_STATUS_SUCCESS, hsa_agent_t, hsa_executable_t, hsa_status_t};
 
 use crate::forward::real;
 use crate::{debugger, life};
@@ -27,4 +27,36 @@ pub unsafe extern "C" fn hsa_executable_destroy(executable: hsa_executable_t) ->
     let status = unsafe { real!(hsa_executable_destroy)(executable) };
     debugger::follow();
     status
+}
+
+/// A variable of the executable is memory of the application's: kernels reach it although no argument leads there.
+fn defined(status: hsa_status_t, executable: hsa_executable_t, address: *const c_void) -> hsa_status_t {
+    if status == HSA_STATUS_SUCCESS {
+        life::with(|engine| {
+            engine.variable_defined(Executable(executable.handle), address.addr() as u64);
+        });
+    }
+    status
+}
+
+pub unsafe extern "C" fn hsa_executable_agent_global_variable_define(
+    executable: hsa_executable_t,
+    agent: hsa_agent_t,
+    name: *const c_char,
+    address: *mut c_void,
+) -> hsa_status_t {
+    // SAFETY: the caller's obligations are passed on.
+    let status =
+        unsafe { real!(hsa_executable_agent_global_variable_define)(executable, agent, name, address) };
+    defined(status, executable, address)
+}
+
+pub unsafe extern "C" fn hsa_executable_global_variable_define(
+    executable: hsa_executable_t,
+    name: *const c_char,
+    address: *mut c_void,
+) -> hsa_status_t {
+    // SAFETY: the caller's obligations are passed on.
+    let status = unsafe { real!(hsa_executable_global_variable_define)(executable, name, address) };
+    defined(status, executable, address)
 }

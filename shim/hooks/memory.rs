@@ -1,6 +1,6 @@
 //! Memory that the application gets and gives back.
 
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
 
 use hsa_replay_engine::handles::Pool;
 use hsa_replay_engine::{Allocation, Source};
@@ -8,6 +8,8 @@ use hsa_sys::{
     HSA_STATUS_SUCCESS, hsa_agent_t, hsa_amd_ipc_memory_t, hsa_amd_memory_pool_t,
     hsa_amd_svm_attribute_pair_t, hsa_handle_t, hsa_region_t, hsa_status_t,
 };
+
+use parking_lot::Mutex;
 
 use crate::forward::real;
 use crate::life;
@@ -71,6 +73,69 @@ pub unsafe extern "C" fn hsa_memory_allocate(
 pub unsafe extern "C" fn hsa_memory_free(address: *mut c_void) -> hsa_status_t {
     // SAFETY: the caller's obligations are passed on.
     freeing(address, || unsafe { real!(hsa_memory_free)(address) })
+}
+
+/// Host memory that becomes visible to agents: known, so that pointers which lead there are.
+///
+/// # Safety
+/// As [`allocated`], for the address that agents use.
+unsafe fn locked(status: hsa_status_t, host: *mut c_void, size: usize, place: *mut *mut c_void) {
+    // SAFETY: the caller's obligation.
+    unsafe { allocated(status, place, size, Source::Locked) };
+    if status == HSA_STATUS_SUCCESS && !host.is_null() && !place.is_null() {
+        // SAFETY: the call has succeeded and written the address there.
+        LOCKED.lock().push((host.addr(), unsafe { place.read() }.addr() as u64));
+    }
+}
+
+/// Locked memory: the address that the application knows it by and the one for agents. Few, since HIP keeps such memory no
+/// longer than a copy unless the application registers it.
+static LOCKED: Mutex<Vec<(usize, u64)>> = Mutex::new(Vec::new());
+
+pub unsafe extern "C" fn hsa_amd_memory_lock(
+    host: *mut c_void,
+    size: usize,
+    agents: *mut hsa_agent_t,
+    num_agents: c_int,
+    place: *mut *mut c_void,
+) -> hsa_status_t {
+    // SAFETY: the caller's obligations are passed on.
+    let status = unsafe { real!(hsa_amd_memory_lock)(host, size, agents, num_agents, place) };
+    // SAFETY: the call writes the address there when it succeeds.
+    unsafe { locked(status, host, size, place) };
+    status
+}
+
+pub unsafe extern "C" fn hsa_amd_memory_lock_to_pool(
+    host: *mut c_void,
+    size: usize,
+    agents: *mut hsa_agent_t,
+    num_agents: c_int,
+    pool: hsa_amd_memory_pool_t,
+    flags: u32,
+    place: *mut *mut c_void,
+) -> hsa_status_t {
+    // SAFETY: the caller's obligations are passed on.
+    let status =
+        unsafe { real!(hsa_amd_memory_lock_to_pool)(host, size, agents, num_agents, pool, flags, place) };
+    // SAFETY: the call writes the address there when it succeeds.
+    unsafe { locked(status, host, size, place) };
+    status
+}
+
+pub unsafe extern "C" fn hsa_amd_memory_unlock(host: *mut c_void) -> hsa_status_t {
+    // SAFETY: the caller's obligations are passed on.
+    let status = unsafe { real!(hsa_amd_memory_unlock)(host) };
+    if status == HSA_STATUS_SUCCESS {
+        let mut locked = LOCKED.lock();
+        let at = locked.iter().rposition(|(known, _)| *known == host.addr());
+        let agents_address = at.map(|at| locked.swap_remove(at).1);
+        drop(locked);
+        if let Some(address) = agents_address {
+            life::with(|engine| engine.memory_unlocked(address));
+        }
+    }
+    status
 }
 
 pub unsafe extern "C" fn hsa_amd_ipc_memory_attach(

@@ -14,7 +14,7 @@ use hsa_sys::{
 
 use super::status_of;
 use crate::forward::real;
-use crate::{life, log};
+use crate::{event_thread, life, log};
 
 /// The application's error callback, as `hsa_queue_create` takes it.
 pub type ErrorCallback =
@@ -36,6 +36,7 @@ struct ErrorContext {
 ///
 /// # Safety `data` is the context given at creation, `source` the real queue.
 unsafe extern "C" fn queue_failed(status: hsa_status_t, source: *mut hsa_queue_t, data: *mut c_void) {
+    event_thread::is_this();
     // SAFETY: a leaked context, shared by reference only.
     let context = unsafe { &*data.cast::<ErrorContext>() };
     if context.called.swap(true, Ordering::AcqRel) {
@@ -146,7 +147,7 @@ pub unsafe extern "C" fn hsa_queue_create(
 }
 
 pub unsafe extern "C" fn hsa_queue_destroy(queue: *mut hsa_queue_t) -> hsa_status_t {
-    match life::with(|engine| engine.destroy_queue(number(queue))).flatten() {
+    match life::with(|engine| engine.destroy_queue(number(queue), event_thread::may_wait())).flatten() {
         Some(result) => status_of(result),
         // SAFETY: the caller's obligations are passed on.
         None => unsafe { real!(hsa_queue_destroy)(queue) },

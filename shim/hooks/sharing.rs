@@ -3,7 +3,6 @@
 use std::ffi::{c_int, c_void};
 use std::slice;
 
-use hsa_replay_engine::Sharing;
 use hsa_replay_engine::handles::Agent;
 use hsa_sys::{HSA_STATUS_SUCCESS, hsa_agent_t, hsa_amd_ipc_memory_t, hsa_status_t};
 
@@ -12,7 +11,7 @@ use crate::life;
 
 fn exported(status: hsa_status_t, address: *const c_void) -> hsa_status_t {
     if status == HSA_STATUS_SUCCESS {
-        life::with(|engine| engine.memory_shared(address.addr() as u64, Sharing::Exported));
+        life::with(|engine| engine.memory_exported(address.addr() as u64));
     }
     status
 }
@@ -29,9 +28,7 @@ pub unsafe extern "C" fn hsa_amd_agents_allow_access(
         // SAFETY: the call has succeeded with this many agents.
         let agents = unsafe { slice::from_raw_parts(agents, num_agents as usize) };
         for agent in agents {
-            life::with(|engine| {
-                engine.memory_shared(address.addr() as u64, Sharing::OpenedTo(Agent(agent.handle)));
-            });
+            life::with(|engine| engine.memory_opened(address.addr() as u64, Agent(agent.handle)));
         }
     }
     status

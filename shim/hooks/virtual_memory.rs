@@ -8,20 +8,22 @@ use std::ffi::{c_int, c_void};
 use std::slice;
 
 use hsa_replay_engine::handles::{Agent, Pool};
-use hsa_replay_engine::{Allocation, Sharing, Source};
+use hsa_replay_engine::{Access, Allocation, Source, Unmapped};
 use hsa_sys::{
-    HSA_ACCESS_PERMISSION_RW, HSA_ACCESS_PERMISSION_WO, HSA_STATUS_SUCCESS, hsa_amd_memory_access_desc_t,
+    HSA_ACCESS_PERMISSION_RW, HSA_ACCESS_PERMISSION_WO, HSA_STATUS_ERROR_INVALID_ALLOCATION,
+    HSA_STATUS_ERROR_INVALID_ARGUMENT, HSA_STATUS_SUCCESS, hsa_amd_memory_access_desc_t,
     hsa_amd_memory_pool_t, hsa_amd_memory_type_t, hsa_amd_vmem_alloc_handle_t, hsa_status_t,
 };
 use parking_lot::Mutex;
 
-use super::memory::freeing;
 use crate::forward::real;
 use crate::life;
 
 /// Physical memory behind a handle. It lives as long as the handle is held or a mapping of it exists.
 #[derive(Default)]
 struct Physical {
+    /// Which one it is, for the engine: handles are given again.
+    number: u64,
     /// The pool that it came from, `None` when another process or driver owns it.
     pool: Option<Pool>,
     exported: bool,
@@ -36,9 +38,19 @@ struct Table {
     handles: HashMap<u64, Physical>,
     /// The handle that is mapped at an address.
     mapped: HashMap<u64, u64>,
+    /// Numbers given so far.
+    numbers: u64,
 }
 
 impl Table {
+    /// What a handle stands for. One that no call has shown may be anybody's.
+    fn physical(&mut self, handle: u64, pool: Option<Pool>) -> &mut Physical {
+        self.handles.entry(handle).or_insert_with(|| {
+            self.numbers += 1;
+            Physical { number: self.numbers, pool, ..Physical::default() }
+        })
+    }
+
     /// Forgets a handle that nothing refers to any more.
     fn tidy(&mut self, handle: u64) {
         if self
@@ -75,8 +87,7 @@ unsafe fn held(status: hsa_status_t, place: *mut hsa_amd_vmem_alloc_handle_t, po
         // SAFETY: not null, hence the place that the call has written to.
         let handle = unsafe { place.read() }.handle;
         table(|table| {
-            let physical = table.handles.entry(handle).or_insert(Physical { pool, ..Physical::default() });
-            physical.held += 1;
+            table.physical(handle, pool).held += 1;
         });
     }
 }
@@ -140,12 +151,12 @@ pub unsafe extern "C" fn hsa_amd_vmem_export_shareable_handle(
     let status = unsafe { real!(hsa_amd_vmem_export_shareable_handle)(dmabuf, handle, flags) };
     if status == HSA_STATUS_SUCCESS {
         let mappings = table(|table| {
-            let physical = table.handles.entry(handle.handle).or_default();
+            let physical = table.physical(handle.handle, None);
             physical.exported = true;
             physical.mappings.clone()
         });
         for address in mappings {
-            life::with(|engine| engine.memory_shared(address, Sharing::Exported));
+            life::with(|engine| engine.memory_exported(address));
         }
     }
     status
@@ -162,17 +173,17 @@ pub unsafe extern "C" fn hsa_amd_vmem_map(
     let status = unsafe { real!(hsa_amd_vmem_map)(address, size, offset, handle, flags) };
     if status == HSA_STATUS_SUCCESS {
         let address = address.addr() as u64;
-        let (pool, exported) = table(|table| {
+        let (source, exported) = table(|table| {
             table.mapped.insert(address, handle.handle);
-            let physical = table.handles.entry(handle.handle).or_default();
+            let physical = table.physical(handle.handle, None);
             physical.mappings.push(address);
-            (physical.pool, physical.exported)
+            let (pool, number) = (physical.pool, physical.number);
+            (Source::VirtualMemory { pool, physical: number, offset: offset as u64 }, physical.exported)
         });
-        let source = Source::VirtualMemory { pool };
         life::with(|engine| {
             engine.memory_allocated(&Allocation { address, bytes: size as u64, source });
             if exported {
-                engine.memory_shared(address, Sharing::Exported);
+                engine.memory_exported(address);
             }
         });
     }
@@ -180,9 +191,19 @@ pub unsafe extern "C" fn hsa_amd_vmem_map(
 }
 
 pub unsafe extern "C" fn hsa_amd_vmem_unmap(address: *mut c_void, size: usize) -> hsa_status_t {
+    let unmapping = life::with(|engine| engine.memory_unmapping(address.addr() as u64, size as u64));
     // SAFETY: the caller's obligations are passed on.
-    let status = freeing(address, || unsafe { real!(hsa_amd_vmem_unmap)(address, size) });
-    if status == HSA_STATUS_SUCCESS {
+    let status = unsafe { real!(hsa_amd_vmem_unmap)(address, size) };
+    let outcome = match status {
+        HSA_STATUS_SUCCESS => Unmapped::Done,
+        // ROCr gives these before it touches anything (`Runtime::VMemoryHandleUnmap`), for a part of a mapping too.
+        HSA_STATUS_ERROR_INVALID_ARGUMENT | HSA_STATUS_ERROR_INVALID_ALLOCATION => Unmapped::Refused,
+        _ => Unmapped::Failed,
+    };
+    if let Some(unmapping) = unmapping {
+        life::with(|engine| engine.memory_unmapped(&unmapping, outcome));
+    }
+    if outcome == Unmapped::Done {
         table(|table| table.unmapped(address.addr() as u64));
     }
     status
@@ -194,17 +215,27 @@ pub unsafe extern "C" fn hsa_amd_vmem_set_access(
     list: *const hsa_amd_memory_access_desc_t,
     count: usize,
 ) -> hsa_status_t {
+    let entries = if list.is_null() || count == 0 {
+        &[][..]
+    } else {
+        // SAFETY: the caller's obligation: this many descriptions.
+        unsafe { slice::from_raw_parts(list, count) }
+    };
+    let (base, bytes) = (address.addr() as u64, size as u64);
+    let accesses = || {
+        entries.iter().map(|entry| Access {
+            agent: Agent(entry.agent_handle.handle),
+            writes: matches!(entry.permissions, HSA_ACCESS_PERMISSION_RW | HSA_ACCESS_PERMISSION_WO),
+        })
+    };
+    for access in accesses().filter(|access| !access.writes) {
+        life::with(|engine| engine.memory_closing(base, bytes, access.agent));
+    }
     // SAFETY: the caller's obligations are passed on.
     let status = unsafe { real!(hsa_amd_vmem_set_access)(address, size, list, count) };
-    if status == HSA_STATUS_SUCCESS && !list.is_null() {
-        // SAFETY: the call has succeeded with this many descriptions.
-        let list = unsafe { slice::from_raw_parts(list, count) };
-        let writers = list
-            .iter()
-            .filter(|entry| matches!(entry.permissions, HSA_ACCESS_PERMISSION_RW | HSA_ACCESS_PERMISSION_WO));
-        for writer in writers {
-            let sharing = Sharing::OpenedTo(Agent(writer.agent_handle.handle));
-            life::with(|engine| engine.memory_shared(address.addr() as u64, sharing));
+    if status == HSA_STATUS_SUCCESS {
+        for access in accesses() {
+            life::with(|engine| engine.memory_access(base, bytes, access));
         }
     }
     status

@@ -41,8 +41,8 @@ reasons! {
     DrainTimeout = "drain_timeout",
     /// A copy that could not be waited for was moving data.
     CopyInFlight = "copy_in_flight",
-    /// An argument leads to memory that would not be put back between passes, or captured memory became such memory
-    /// during the window.
+    /// An argument, or a pointer in memory that the kernel can reach, leads to memory that would not be put back between
+    /// passes, or captured memory became such memory during the window.
     UntrackedMemory = "untracked_memory",
     /// The kernel was launched cooperatively, or on a cooperative queue.
     Cooperative = "cooperative",
@@ -54,7 +54,8 @@ reasons! {
     WaitingKernel = "waiting_kernel",
     /// A pass outlasted the timeout; it became the last one.
     PassTimeout = "pass_timeout",
-    /// Reserved, not written yet: someone else wrote into captured memory during the window; that value was kept.
+    /// Someone else wrote into captured memory during the window; that value was kept. Only in the detail of a replayed
+    /// dispatch.
     ForeignWrite = "foreign_write",
     /// Memory could not be put back.
     RestoreFailed = "restore_failed",

@@ -37,6 +37,11 @@ impl Divergences {
         &self.entries
     }
 
+    /// Takes out entries that turn out to be no divergence.
+    pub fn retain(&mut self, keep: impl FnMut(&Divergence) -> bool) {
+        self.entries.retain(keep);
+    }
+
     /// Whether there is more than the list holds.
     pub fn is_truncated(&self) -> bool {
         self.truncated

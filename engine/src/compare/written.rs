@@ -44,7 +44,7 @@ impl WrittenBytes {
     }
 
     /// Adds bytes at or behind the end of the last ones.
-    pub(super) fn push(&mut self, offset: u64, bytes: &[u8]) {
+    pub(crate) fn push(&mut self, offset: u64, bytes: &[u8]) {
         let end = offset + bytes.len() as u64;
         match self.pieces.last_mut() {
             Some(last) if last.offsets.end == offset => last.offsets.end = end,
@@ -55,7 +55,7 @@ impl WrittenBytes {
 
     /// Splits the `length` bytes at `offset` into parts, ascending and complete: what the pass left there, or `None` where
     /// it left the snapshot's bytes.
-    pub(super) fn split(
+    pub(crate) fn split(
         &self,
         offset: u64,
         length: usize,

@@ -205,6 +205,20 @@ impl Fake {
         }
     }
 
+    /// Waits until an operation of a kind has begun.
+    pub(crate) fn wait_for_operation(&self, operation: Operation) {
+        self.wait_for("an operation", |state| state.counts.contains_key(&operation));
+    }
+
+    /// Waits until a block of host memory, as a hardware queue's, is freed.
+    pub(crate) fn wait_for_end_of(&self, block: u64) {
+        self.wait_for("the end of a block", |state| !state.machine.host.contains_key(&block));
+    }
+
+    pub(crate) fn is_host_block(&self, block: u64) -> bool {
+        self.state.lock().machine.host.contains_key(&block)
+    }
+
     /// Waits until a kernel is on the hardware and held there.
     pub(crate) fn wait_for_held(&self, object: u64) {
         self.wait_for("a held kernel", |state| state.machine.running.contains(&object));

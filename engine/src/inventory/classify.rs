@@ -37,13 +37,16 @@ impl Classifier {
                 (owner, exclusion.or(executable.then_some(Exclusion::Kernarg)))
             }
             Source::Region { region } => self.pool(region),
-            Source::VirtualMemory { pool } => {
-                let owner = pool.map_or(nobody, |pool| self.pool(pool).0);
-                (owner, Some(Exclusion::VirtualMemory))
+            // The pool's agent cannot write there before it is given access.
+            Source::VirtualMemory { pool: Some(pool), .. } => {
+                let (owner, exclusion) = self.pool(pool);
+                (owner, exclusion.or(Some(Exclusion::NoAccess)))
             }
+            Source::VirtualMemory { pool: None, .. } => (nobody, Some(Exclusion::Import)),
             Source::IpcImport => (nobody, Some(Exclusion::Import)),
             Source::Interop => (nobody, Some(Exclusion::Interop)),
             Source::Managed => (nobody, Some(Exclusion::Managed)),
+            Source::Locked => (nobody, Some(Exclusion::Locked)),
         }
     }
 

@@ -4,15 +4,18 @@
 //! real call, so that the address can be given out again at any time without confusion.
 
 mod classify;
+mod mappings;
+mod overlays;
 mod region;
 
 pub(crate) use classify::Classifier;
-pub(crate) use region::{Exclusion, Held, Region, RegionKind};
+pub(crate) use region::{Exclusion, Held, Physical, Region, RegionKind};
 
 use crate::handles::Agent;
 use crate::sync::{Arc, AtomicU64, Ordering, RwLock};
-use crate::{Allocation, Sharing};
-use std::collections::BTreeMap;
+use crate::{Allocation, Source};
+use overlays::Overlays;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 
 /// All allocations that the hooks have seen and that live.
@@ -20,6 +23,7 @@ use std::ops::Range;
 pub(crate) struct Inventory {
     classifier: Classifier,
     records: RwLock<BTreeMap<u64, Record>>,
+    overlays: RwLock<Overlays>,
     /// Changes when memory that may hold kernel arguments goes away.
     kernarg_epoch: AtomicU64,
 }
@@ -40,7 +44,12 @@ impl Record {
 
 impl Inventory {
     pub(crate) fn new(classifier: Classifier) -> Self {
-        Self { classifier, records: RwLock::default(), kernarg_epoch: AtomicU64::new(1) }
+        Self {
+            classifier,
+            records: RwLock::default(),
+            overlays: RwLock::default(),
+            kernarg_epoch: AtomicU64::new(1),
+        }
     }
 
     /// Takes in new memory. A record that is still there for the address is of memory that went unseen.
@@ -49,8 +58,20 @@ impl Inventory {
             return;
         }
         let (owner, exclusion) = self.classifier.classify(allocation);
-        let region = Region::new(RegionKind::Allocation, allocation.address, allocation.bytes, owner);
+        let kind = match allocation.source {
+            Source::VirtualMemory { physical: number, offset, .. } => {
+                RegionKind::Mapping(Physical { number, offset })
+            }
+            _ => RegionKind::Allocation,
+        };
+        let region = Region::new(kind, allocation.address, allocation.bytes, owner);
         let record = Record { region: Arc::new(region), exclusion };
+        if matches!(allocation.source, Source::Managed | Source::Locked) {
+            self.overlays.write().add(record);
+            return;
+        }
+        // The runtime hands out no address that is still in use: ranges there of which nobody tells the end are over.
+        self.overlays.write().end_within(&(allocation.address..record.region.end()));
         let before = self.records.write().insert(allocation.address, record);
         if let Some(before) = before {
             self.forget(&before);
@@ -80,16 +101,9 @@ impl Inventory {
         self.records.write().entry(base).or_insert(record);
     }
 
-    /// Memory was opened to others.
-    pub(crate) fn share(&self, address: u64, sharing: Sharing) {
-        let Some(record) = self.find(address) else {
-            return;
-        };
-        let out = match sharing {
-            Sharing::Exported => true,
-            Sharing::OpenedTo(agent) => self.classifier.is_gpu(agent) && agent != record.region.owner,
-        };
-        if out {
+    /// Memory was exported to others.
+    pub(crate) fn export(&self, address: u64) {
+        if let Some(record) = self.find(address) {
             record.region.exclude(Exclusion::SharedOut);
         }
     }
@@ -101,8 +115,22 @@ impl Inventory {
     /// The allocation that an address lies in.
     pub(crate) fn find(&self, address: u64) -> Option<Record> {
         let records = self.records.read();
-        let (_, record) = records.range(..=address).next_back()?;
-        record.region.contains(address).then(|| record.clone())
+        let found = records.range(..=address).next_back().map(|(_, record)| record);
+        match found.filter(|record| record.region.contains(address)) {
+            Some(record) => Some(record.clone()),
+            None => self.overlays.read().find(address),
+        }
+    }
+
+    /// What is known and not put back by a window of the agent although its kernels may write it, by address.
+    pub(crate) fn unrestored(&self, agent: Agent) -> Vec<Record> {
+        let records = self.records.read();
+        let overlays = self.overlays.read();
+        let is_outside = |record: &&Record| match record.exclusion() {
+            Some(exclusion) => exclusion != Exclusion::NoAccess,
+            None => record.region.owner != agent,
+        };
+        records.values().chain(overlays.iter()).filter(is_outside).cloned().collect()
     }
 
     /// Changes when an answer of [`Inventory::mark_kernarg`] may have become wrong.
@@ -117,13 +145,17 @@ impl Inventory {
         Some(record.region.base..record.region.end())
     }
 
-    /// The allocations of an agent that a window captures, by address.
+    /// The allocations of an agent that a window captures, by address. Of mappings of the same physical memory only the first.
     pub(crate) fn trackable(&self, agent: Agent) -> Vec<Arc<Region>> {
+        let mut mapped = HashSet::new();
         self.records
             .read()
             .values()
             .filter(|record| record.region.owner == agent && record.exclusion().is_none())
             .filter(|record| record.region.bytes > 0)
+            .filter(|Record { region, .. }| {
+                region.physical().is_none_or(|physical| mapped.insert((physical, region.bytes)))
+            })
             .map(|record| Arc::clone(&record.region))
             .collect()
     }

@@ -10,8 +10,18 @@ use std::sync::OnceLock;
 pub(crate) enum RegionKind {
     /// Memory that the application allocated.
     Allocation,
+    /// Physical memory that the application mapped: the same one may be mapped elsewhere too.
+    Mapping(Physical),
     /// A writable segment of a loaded code object.
     Module(Arc<ModuleRegion>),
+}
+
+/// The physical memory behind a mapping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Physical {
+    /// Never given again.
+    pub(crate) number: u64,
+    pub(crate) offset: u64,
 }
 
 /// Why memory is not captured and not restored.
@@ -23,8 +33,10 @@ pub(crate) enum Exclusion {
     Host,
     /// Device memory that is coherent with the host or other devices while a kernel runs.
     FineGrained,
-    /// A mapping of the virtual memory calls.
-    VirtualMemory,
+    /// A mapping that its agent may not write: nothing there changes, so nothing has to be put back.
+    NoAccess,
+    /// Host memory that was locked for agents.
+    Locked,
     /// Managed (SVM) memory, which moves.
     Managed,
     /// Memory of another process.
@@ -100,6 +112,19 @@ impl Region {
         self.gone.store(true, Ordering::Release);
         while *copying > 0 {
             self.copied.wait(&mut copying);
+        }
+    }
+
+    /// The memory did not go after all: the call that was to free it changed nothing.
+    pub(crate) fn stay(&self) {
+        self.gone.store(false, Ordering::Release);
+    }
+
+    /// The physical memory behind a mapping.
+    pub(crate) fn physical(&self) -> Option<Physical> {
+        match self.kind {
+            RegionKind::Mapping(physical) => Some(physical),
+            RegionKind::Allocation | RegionKind::Module(_) => None,
         }
     }
 

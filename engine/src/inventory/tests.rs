@@ -1,7 +1,7 @@
 use super::*;
-use crate::Source;
 use crate::handles::Pool;
 use crate::runtime::PoolFacts;
+use crate::{Access, Source, Unmapped};
 
 const GPU: Agent = Agent(0x10);
 const PEER: Agent = Agent(0x11);
@@ -97,14 +97,106 @@ fn freeing_memory_that_held_arguments_invalidates_what_queues_remember() {
 #[test]
 fn memory_shared_with_others_who_may_write_it_is_excluded() {
     let inventory = inventory();
-    for (address, sharing) in
-        [(0x1000, Sharing::Exported), (0x2000, Sharing::OpenedTo(PEER)), (0x3000, Sharing::OpenedTo(HOST))]
-    {
+    for address in [0x1000, 0x2000, 0x3000] {
         allocate(&inventory, address, 0x100);
-        inventory.share(address + 0x10, sharing);
     }
-    inventory.share(0x9000, Sharing::Exported);
+    inventory.export(0x1010);
+    inventory.open(0x2010, PEER);
+    inventory.open(0x3010, HOST);
+    inventory.export(0x9000);
+    inventory.open(0x9000, PEER);
     assert_eq!(bases(&inventory), [0x3000], "opening memory to the host does not make it another's");
+}
+
+fn map(inventory: &Inventory, address: u64, bytes: u64, physical: u64) {
+    let source = Source::VirtualMemory { pool: Some(VRAM), physical, offset: 0 };
+    inventory.add(&Allocation { address, bytes, source });
+}
+
+fn exclusion(inventory: &Inventory, address: u64) -> Option<Exclusion> {
+    inventory.find(address).expect("is known").exclusion()
+}
+
+#[test]
+fn a_mapping_is_captured_while_its_agent_may_write_there() {
+    let inventory = inventory();
+    map(&inventory, 0x1000, 0x100, 1);
+    map(&inventory, 0x1100, 0x100, 2);
+    map(&inventory, 0x5000, 0x100, 3);
+    assert!(bases(&inventory).is_empty());
+    let access = |agent, writes| Access { agent, writes };
+    inventory.access(0x1000..0x1200, access(GPU, true));
+    assert_eq!(bases(&inventory), [0x1000, 0x1100], "one call over two mappings");
+    let region = inventory.trackable(GPU).remove(0);
+    inventory.close(0x1000..0x1100, GPU);
+    assert!(region.is_gone(), "nothing is put back once this returns");
+    assert_eq!(exclusion(&inventory, 0x1000), Some(Exclusion::Unknown), "until the call has succeeded");
+    inventory.access(0x1000..0x1100, access(GPU, false));
+    assert_eq!(exclusion(&inventory, 0x1000), Some(Exclusion::NoAccess));
+    assert_eq!(bases(&inventory), [0x1100]);
+    inventory.access(0x1000..0x1100, access(GPU, true));
+    inventory.access(0x1000..0x1100, access(PEER, true));
+    assert_eq!(exclusion(&inventory, 0x1000), Some(Exclusion::SharedOut));
+    inventory.access(0x1100..0x1200, access(PEER, false));
+    inventory.access(0x1100..0x1200, access(HOST, true));
+    assert_eq!(bases(&inventory), [0x1100], "a reader and the host are no other writers of the device");
+}
+
+#[test]
+fn access_by_allocation_opens_a_row_of_adjoining_mappings() {
+    let inventory = inventory();
+    for (physical, address) in [(1, 0x1000), (2, 0x1100), (3, 0x1300)] {
+        map(&inventory, address, 0x100, physical);
+    }
+    inventory.open(0x1010, GPU);
+    assert_eq!(bases(&inventory), [0x1000, 0x1100]);
+}
+
+#[test]
+fn physical_memory_mapped_twice_is_captured_once() {
+    let inventory = inventory();
+    map(&inventory, 0x1000, 0x100, 1);
+    map(&inventory, 0x5000, 0x100, 1);
+    inventory.access(0..u64::MAX, Access { agent: GPU, writes: true });
+    assert_eq!(bases(&inventory), [0x1000]);
+    let region = inventory.trackable(GPU).remove(0);
+    assert!(inventory.is_mapped_elsewhere(&region));
+    assert_eq!(exclusion(&inventory, 0x5000), None, "an argument that leads there leads to captured memory");
+    inventory.unmapped(&inventory.unmap(&(0x1000..0x1100)), &(0x1000..0x1100), Unmapped::Done);
+    assert_eq!(bases(&inventory), [0x5000]);
+}
+
+#[test]
+fn a_refused_unmapping_changes_nothing_and_a_partial_one_leaves_the_rest() {
+    let inventory = inventory();
+    map(&inventory, 0x1000, 0x300, 1);
+    inventory.access(0x1000..0x1300, Access { agent: GPU, writes: true });
+    let part = 0x1100..0x1200;
+    inventory.unmapped(&inventory.unmap(&part), &part, Unmapped::Refused);
+    assert_eq!(inventory.trackable(GPU)[0].bytes, 0x300);
+    assert!(!inventory.trackable(GPU)[0].is_gone());
+    inventory.unmapped(&inventory.unmap(&part), &part, Unmapped::Done);
+    assert_eq!(bases(&inventory), [0x1000, 0x1200]);
+    inventory.unmapped(&inventory.unmap(&(0x1000..0x1100)), &(0x1000..0x1100), Unmapped::Failed);
+    assert_eq!(exclusion(&inventory, 0x1000), Some(Exclusion::FailedFree));
+}
+
+#[test]
+fn an_imported_handle_is_never_captured() {
+    let inventory = inventory();
+    let source = Source::VirtualMemory { pool: None, physical: 1, offset: 0 };
+    inventory.add(&Allocation { address: 0x1000, bytes: 0x100, source });
+    inventory.access(0x1000..0x1100, Access { agent: GPU, writes: true });
+    assert_eq!(exclusion(&inventory, 0x1000), Some(Exclusion::Import));
+}
+
+#[test]
+fn a_managed_range_over_an_allocation_does_not_take_its_place() {
+    let inventory = inventory();
+    allocate(&inventory, 0x1000, 0x100);
+    inventory.add(&Allocation { address: 0x1000, bytes: 0x4000, source: Source::Managed });
+    assert_eq!(bases(&inventory), [0x1000]);
+    assert_eq!(exclusion(&inventory, 0x2000), Some(Exclusion::Managed));
 }
 
 #[test]

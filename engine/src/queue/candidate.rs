@@ -26,6 +26,8 @@ pub(crate) enum Stage {
     Settled,
     /// A pass is on the hardware, or has been.
     Submitted,
+    /// A pass is complete and memory is being put back for the next one.
+    Restoring,
     /// Its last pass outlasted the window and is looked at from time to time.
     Watching(Box<Watch>),
     /// The application's signal has been told.

@@ -201,7 +201,7 @@ impl Forwarder {
         };
         match candidate.stage {
             Stage::New | Stage::Settled => candidate.stage = Stage::Settled,
-            Stage::Submitted | Stage::Watching(_) => {
+            Stage::Submitted | Stage::Restoring | Stage::Watching(_) => {
                 // A barrier behind its last pass completes in its place.
                 candidate.packet = Packet::drain_barrier(candidate.packet.completion_signal());
                 candidate.stage = Stage::Settled;

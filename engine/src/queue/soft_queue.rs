@@ -26,6 +26,10 @@ pub(crate) struct SoftQueue {
     rerun: AtomicBool,
     /// The runtime reported an error, or the application inactivated or destroys the queue.
     dead: AtomicBool,
+    /// Held while a completion is given to the application: none is once the queue is dead.
+    completing: Mutex<()>,
+    /// The application has destroyed it, and the worker is to destroy the real one.
+    doomed: AtomicBool,
     pub(super) stuck: Mutex<Option<Stuck>>,
     /// A barrier behind everything that was forwarded when a drain ended without having waited for it.
     pub(super) left: Mutex<Option<Completion>>,
@@ -73,6 +77,8 @@ impl SoftQueue {
             forwarder: Mutex::new(forwarder),
             rerun: AtomicBool::new(false),
             dead: AtomicBool::new(false),
+            completing: Mutex::new(()),
+            doomed: AtomicBool::new(false),
             stuck: Mutex::new(None),
             left: Mutex::new(None),
             seen: AtomicU64::new(0),
@@ -114,9 +120,28 @@ impl SoftQueue {
         self.dead.load(Ordering::Acquire)
     }
 
-    /// Stops forwarding for good; a window of this queue ends at its next look.
+    /// Stops forwarding for good; a window of this queue ends at its next look. No completion is given to the application once
+    /// this returns.
     pub(crate) fn kill(&self) {
+        let _completing = self.completing.lock();
         self.dead.store(true, Ordering::Release);
+    }
+
+    /// Gives a completion to the application, unless the queue is dead: its signals may be gone then.
+    pub(crate) fn unless_dead(&self, complete: impl FnOnce()) {
+        let _completing = self.completing.lock();
+        if !self.is_dead() {
+            complete();
+        }
+    }
+
+    /// The worker is to destroy the real queue once nothing is at work on it.
+    pub(crate) fn doom(&self) {
+        self.doomed.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn is_doomed(&self) -> bool {
+        self.doomed.load(Ordering::Acquire)
     }
 
     /// The doorbell was rung: forwards what is ready, or leaves it to the thread that is at it.

@@ -5,6 +5,7 @@ mod copies;
 mod dependencies;
 mod endless;
 mod failures;
+mod foreign;
 mod forwarding;
 mod hostcall;
 mod life;

@@ -318,6 +318,6 @@ impl AppQueue<'_> {
     }
 
     pub(super) fn destroy(self) {
-        self.rig.engine.destroy_queue(self.object).expect("is ours").expect("destroyed");
+        self.rig.engine.destroy_queue(self.object, true).expect("is ours").expect("destroyed");
     }
 }

@@ -5,7 +5,7 @@ use crate::code::MAX_SEGMENT;
 use crate::fake::{KERNARG_POOL, VRAM_POOL, argument};
 use crate::handles::Executable;
 use crate::runtime::Runtime;
-use crate::{Allocation, Sharing, Source};
+use crate::{Allocation, Source};
 use hsa_replay_contract::{Allow, Dispatch, Outcome, Reason};
 
 /// Runs `scale(data, input, by, n)` once with these pointers.
@@ -102,7 +102,7 @@ fn a_word_of_a_structure_counts_in_memory_that_only_the_runtime_knows() {
 fn shared_and_special_device_memory_declines() {
     let rig = Rig::new();
     let data = rig.allocate(64);
-    rig.engine.memory_shared(data, Sharing::Exported);
+    rig.engine.memory_exported(data);
     assert!(declined(&scale(rig, data, 0)).contains("others may write"));
     let rig = Rig::new();
     let data = rig.fake.machine(|machine| machine.allocate(64));
@@ -123,6 +123,95 @@ fn what_is_allowed_is_replayed_and_recorded() {
     let data = host(&rig);
     let record = scale(rig, data, 0);
     assert_eq!((record.outcome, &record.allowed[..]), (Outcome::Replayed, &[Allow::Untracked][..]));
+    assert_eq!(record.deterministic, None, "agreement on captured memory is no verdict on the kernel");
+    let detail = record.detail.expect("says what was allowed");
+    assert!(detail.contains("argument 0") && detail.contains("captured memory only"), "{detail}");
+}
+
+#[test]
+fn a_difference_that_was_seen_counts_whatever_was_allowed() {
+    let rig = Rig::with(&[("ALLOW", "untracked")]);
+    let (data, seen) = (host(&rig), rig.allocate(64));
+    let counter = std::sync::atomic::AtomicU32::new(0);
+    rig.fake.kernel(rig.kernel(SCALE), move |machine, _| {
+        machine.add_u32(seen, 1 + counter.fetch_add(1, std::sync::atomic::Ordering::SeqCst));
+    });
+    rig.queue(16).run(SCALE, &[data, 0]);
+    assert_eq!(rig.finish().0.remove(0).deterministic, Some(false));
+}
+
+/// Device memory that begins with these words.
+fn words(rig: &Rig, words: &[u64]) -> u64 {
+    let address = rig.allocate(4096);
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    rig.fake.machine(|machine| machine.write(address, &bytes));
+    address
+}
+
+#[test]
+fn a_pointer_in_captured_memory_that_leads_out_of_it_declines_and_is_named() {
+    let rig = Rig::new();
+    let out = host(&rig);
+    let table = words(&rig, &[3, out + 8]);
+    let detail = declined(&scale(rig, table, 0));
+    assert!(detail.starts_with("argument 0"), "{detail}");
+    assert!(detail.contains(&format!("{:#x}", table + 8)), "names the word: {detail}");
+    assert!(detail.contains(&format!("{:#x}", out + 8)), "and where it leads: {detail}");
+}
+
+#[test]
+fn pointers_are_followed_from_allocation_to_allocation() {
+    let rig = Rig::new();
+    let out = host(&rig);
+    let last = words(&rig, &[0, 0, out]);
+    let middle = words(&rig, &[last + 4088, 7]);
+    let first = words(&rig, &[middle]);
+    assert!(
+        declined(&scale(rig, 0, first)).starts_with("argument 1"),
+        "also from an argument that is only read"
+    );
+}
+
+#[test]
+fn a_variable_of_the_kernels_module_is_an_origin_too() {
+    let rig = Rig::new();
+    let out = host(&rig);
+    let table = words(&rig, &[out]);
+    rig.fake.machine(|machine| machine.write(rig.counter & !7, &table.to_le_bytes()));
+    let detail = declined(&scale(rig, 0, 0));
+    assert!(detail.contains("variable"), "{detail}");
+}
+
+#[test]
+fn a_table_in_host_memory_that_is_only_read_is_looked_through() {
+    let rig = Rig::new();
+    let (out, table) = (host(&rig), host(&rig));
+    rig.fake.store_word(table + 16, out);
+    assert!(declined(&scale(rig, 0, table)).starts_with("argument 1"));
+}
+
+#[test]
+fn memory_that_the_arguments_do_not_lead_to_may_hold_anything() {
+    let rig = Rig::new();
+    let (out, data) = (host(&rig), rig.allocate(64));
+    words(&rig, &[out]);
+    assert_eq!(scale(rig, data, 0).outcome, Outcome::Replayed);
+}
+
+#[test]
+fn words_that_are_no_address_of_known_memory_are_no_hindrance() {
+    let rig = Rig::new();
+    let out = host(&rig);
+    // One behind the end, at an odd offset, and a number that nobody has memory at.
+    let table = words(&rig, &[out + 4096, out << 8, out >> 56, 0x7f00_0000_0000]);
+    assert_eq!(scale(rig, table, 0).outcome, Outcome::Replayed);
+}
+
+#[test]
+fn a_single_pass_writes_everything_once_whatever_its_pointers() {
+    let rig = Rig::with(&[("PASSES", "1")]);
+    let table = words(&rig, &[host(&rig)]);
+    assert_eq!(scale(rig, table, 0).outcome, Outcome::Replayed);
 }
 
 #[test]
@@ -182,4 +271,20 @@ fn module_variables_too_large_to_capture_decline_while_they_are_loaded() {
             assert!(declined(&records[0]).contains("module variables"));
         }
     }
+}
+
+#[test]
+fn a_variable_that_the_program_placed_in_host_memory_declines() {
+    let rig = Rig::new();
+    let (out, data, captured) = (host(&rig), rig.allocate(64), rig.allocate(64));
+    rig.engine.variable_defined(Executable(1), captured);
+    rig.engine.variable_defined(Executable(2), out);
+    rig.fake.kernel(rig.kernel(SCALE), |_, _| {});
+    let queue = rig.queue(16);
+    queue.run(SCALE, &[data]);
+    rig.engine.variable_defined(Executable(1), out);
+    queue.run(SCALE, &[data]);
+    let (records, _) = rig.finish();
+    assert_eq!(records[0].outcome, Outcome::Replayed, "only the kernel's own module counts");
+    assert!(declined(&records[1]).contains("variable of its module"));
 }

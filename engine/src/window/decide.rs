@@ -41,12 +41,10 @@ impl Window<'_> {
         }
         let modules = self.process.code.regions(self.agent.agent);
         let modules = modules.map_err(|problem| Refusal::with(Reason::EnumerationFailed, problem))?;
-        if let Some(segment) = self.process.code.oversized(self.agent.agent)
-            && !self.allow(Allow::Untracked)
-        {
+        if let Some(segment) = self.process.code.oversized(self.agent.agent) {
             let detail =
                 format!("{} bytes of module variables at {:#x} are not captured", segment.size, segment.base);
-            return Err(Refusal::with(Reason::UntrackedMemory, detail));
+            self.refuse_unless_allowed(detail)?;
         }
         let kernel = Arc::clone(&self.kernel);
         let Some(loaded) = &kernel.loaded else {
@@ -107,7 +105,8 @@ impl Window<'_> {
             Refusal::with(Reason::KernargUnreadable, format!("{bytes} bytes at {address:#x}: {why}"))
         };
         let end = address.checked_add(bytes).ok_or_else(|| unreadable("past the end of memory"))?;
-        if let Some(record) = self.process.inventory.find(address) {
+        let known = self.process.inventory.find(address);
+        if let Some(record) = known.filter(|record| record.exclusion() != Some(Exclusion::Locked)) {
             if end > record.region.end() {
                 return Err(unreadable("they end outside their allocation"));
             }
@@ -126,7 +125,9 @@ impl Window<'_> {
     /// Where the host sees a range of memory, if it is known as host memory.
     pub(super) fn host_address(&self, address: u64, bytes: u64) -> Option<u64> {
         let end = address.checked_add(bytes)?;
-        if let Some(record) = self.process.inventory.find(address) {
+        // Locked memory may have one address for agents and another for the host.
+        let known = self.process.inventory.find(address);
+        if let Some(record) = known.filter(|record| record.exclusion() != Some(Exclusion::Locked)) {
             let host = matches!(record.exclusion(), Some(Exclusion::Host | Exclusion::Kernarg))
                 && !self.process.inventory.is_gpu(record.region.owner);
             return (host && end <= record.region.end()).then_some(address);

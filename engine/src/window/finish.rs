@@ -133,18 +133,22 @@ fn settle(record: &mut Dispatch, cut: Option<Cut>) {
         record.outcome = Outcome::Replayed;
         return;
     };
+    let mut detail = cut.detail;
     if cut.tainted {
         record.outcome = Outcome::Tainted;
         record.reason = Some(cut.reason);
-        record.detail = Some(cut.detail);
     } else if record.passes.len() > 1 {
         record.outcome = Outcome::Replayed;
-        record.detail = Some(format!("{}: {}", cut.reason.name(), cut.detail));
+        detail = format!("{}: {detail}", cut.reason.name());
     } else {
         record.outcome = Outcome::Declined;
         record.reason = Some(cut.reason);
-        record.detail = Some(cut.detail);
     }
+    // What was allowed stays said.
+    record.detail = Some(match record.detail.take() {
+        Some(before) => format!("{detail}; {before}"),
+        None => detail,
+    });
 }
 
 fn fault(record: &mut Dispatch) {
@@ -161,13 +165,15 @@ fn complete(queue: &SoftQueue, forwarder: &mut Forwarder, ticks: Option<[u64; 2]
     };
     forwarder.set_stage(Stage::Completed);
     // The application may have destroyed the signals of a queue that is gone.
-    if !signal.is_none() && !queue.is_dead() {
-        if let Some(ticks) = ticks {
-            set_ticks(signal, ticks);
-        }
-        let process = &queue.agent().process;
-        process.promises.decremented(signal);
-        process.runtime.subtract_signal(signal, 1);
+    if !signal.is_none() {
+        queue.unless_dead(|| {
+            if let Some(ticks) = ticks {
+                set_ticks(signal, ticks);
+            }
+            let process = &queue.agent().process;
+            process.promises.decremented(signal);
+            process.runtime.subtract_signal(signal, 1);
+        });
     }
     forwarder.drop_candidate();
 }

@@ -1,13 +1,16 @@
 //! Memory after a pass, compared with the snapshot.
 
 use crate::agent::AgentState;
-use crate::compare::{ChangedRanges, Divergences, PassHash, Precision, RegionComparison, WrittenBytes};
+use crate::compare::{
+    BLOCK, ChangedRanges, Divergences, PassHash, Precision, RegionComparison, WrittenBytes,
+};
 use crate::copy::{Copied, Direction, Job, Mover};
 use crate::queue::SoftQueue;
 use crate::runtime::RuntimeResult;
 use crate::shared_memory::HostBlock;
 use crate::store::{Piece, Plan, Store};
 use crate::sync::Arc;
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 /// Bytes read before they are compared.
@@ -19,6 +22,10 @@ pub(super) struct Inspection {
     /// Of every region of the plan.
     pub(super) changes: Vec<ChangedRanges>,
     pub(super) hash: u128,
+    /// The hash without the regions that the kernel does not reach.
+    pub(super) reached_hash: u128,
+    /// What was left in regions that the kernel does not reach and that changed all the same.
+    pub(super) unreached: BTreeMap<usize, WrittenBytes>,
 }
 
 /// Why memory could not be compared.
@@ -41,6 +48,8 @@ pub(super) struct Reader<'a> {
     pub(super) queue: &'a SoftQueue,
     /// Regions freed since the snapshot, which no pass is compared in any more.
     pub(super) gone: &'a mut [bool],
+    /// Whether the kernel can reach each region, as far as pointers tell.
+    pub(super) reached: &'a [bool],
 }
 
 /// The scratch block for a plan, of a size that can hold any piece.
@@ -66,16 +75,22 @@ impl Reader<'_> {
         let mut hash = PassHash::new();
         let mut changes = vec![ChangedRanges::default(); self.plan.regions.len()];
         let mut current: Option<(usize, RegionComparison)> = None;
-        let regions = &self.plan.regions;
+        let mut unreached: BTreeMap<usize, WrittenBytes> = BTreeMap::new();
+        let (regions, reached) = (&self.plan.regions, self.reached);
         self.read(|piece, before, now| {
             if current.as_ref().is_none_or(|(region, _)| *region != piece.region) {
                 if let Some((region, comparison)) = current.take() {
                     changes[region] = comparison.finish(&mut hash);
                 }
+                hash.set_apart(!reached[piece.region]);
                 let base = regions[piece.region].base;
                 current = Some((piece.region, RegionComparison::new(base, Precision::Bytes)));
             }
             if let Some((_, comparison)) = &mut current {
+                if !reached[piece.region] && before != now {
+                    let left = unreached.entry(piece.region).or_default();
+                    keep_blocks(left, piece.offset, before, now);
+                }
                 let keep = written.as_deref_mut().map(|written| &mut written[piece.region]);
                 comparison.feed(before, now, &mut hash, keep);
             }
@@ -83,7 +98,7 @@ impl Reader<'_> {
         if let Some((region, comparison)) = current {
             changes[region] = comparison.finish(&mut hash);
         }
-        Ok(Inspection { changes, hash: hash.value() })
+        Ok(Inspection { changes, hash: hash.value(), reached_hash: hash.rest(), unreached })
     }
 
     /// Finds where memory differs from what the first pass left.
@@ -144,5 +159,14 @@ impl Reader<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// Keeps the blocks of a piece that changed.
+fn keep_blocks(left: &mut WrittenBytes, offset: u64, before: &[u8], now: &[u8]) {
+    for ((before, now), at) in before.chunks(BLOCK).zip(now.chunks(BLOCK)).zip((offset..).step_by(BLOCK)) {
+        if before != now {
+            left.push(at, now);
+        }
     }
 }

@@ -1,10 +1,12 @@
 //! The replay window: one dispatch run several times from identical inputs while nothing else runs on its agent.
 //!
 //! * [`decide`]: what can be decided for free, with the rule on [`untracked`] memory;
+//! * [`reach`]: where pointers in captured memory lead;
 //! * [`drain`]: the agent becomes quiet;
 //! * [`snapshot`]: memory is copied;
 //! * [`passes`]: the kernel runs, memory is compared ([`inspect`]) and put back ([`restore`]);
 //! * [`hostcall`]: whether the kernel talked to the host;
+//! * [`foreign`]: what others wrote meanwhile;
 //! * [`finish`]: the application's signal, the record with its list of [`writes`], the gate.
 //!
 //! Until the first pass is submitted, every failure ends in the dispatch being forwarded as it is. After it, every end is
@@ -13,9 +15,11 @@
 mod decide;
 mod drain;
 mod finish;
+mod foreign;
 mod hostcall;
 mod inspect;
 mod passes;
+mod reach;
 mod repair;
 mod restore;
 mod snapshot;
@@ -74,7 +78,7 @@ pub(crate) fn run(queue: &SoftQueue, forwarder: &mut Forwarder) -> bool {
         Stage::Settled => return queue.forward_candidate(forwarder),
         Stage::Watching(_) => return finish::watch(queue, forwarder),
         // Left behind by a panic; see `recover`.
-        Stage::Submitted | Stage::Completed => return true,
+        Stage::Submitted | Stage::Restoring | Stage::Completed => return true,
     }
     let mut window = Window::new(queue, candidate);
     match window.open(forwarder) {
@@ -172,15 +176,31 @@ fn note_declined(queue: &SoftQueue, candidate: &Candidate, reason: Reason, detai
     window.process.report.dispatch(record);
 }
 
+/// Memory was being put back: it is neither what the pass left nor what was there before.
+fn note_tainted(queue: &SoftQueue, candidate: &Candidate) {
+    let window = Window::new(queue, candidate);
+    let process = window.process;
+    let detail = Some("the engine failed while memory was put back".to_owned());
+    let reason = Some(Reason::RestoreFailed);
+    process.report.dispatch(Dispatch { outcome: Outcome::Tainted, reason, detail, ..window.record });
+    if process.settings.strict {
+        process.end_strictly();
+    }
+}
+
 /// After a panic in a window: its packet must still complete exactly once.
 pub(crate) fn recover(queue: &SoftQueue) {
     let agent = queue.agent();
     let mut forwarder = queue.lock();
     agent.open_gate();
-    if let Some(candidate) = forwarder.candidate()
-        && matches!(candidate.stage, Stage::New | Stage::Submitted | Stage::Watching(_))
-    {
-        note_declined(queue, candidate, Reason::InternalError, "the engine failed during the window");
+    if let Some(candidate) = forwarder.candidate() {
+        match candidate.stage {
+            Stage::New | Stage::Submitted | Stage::Watching(_) => {
+                note_declined(queue, candidate, Reason::InternalError, "the engine failed during the window");
+            }
+            Stage::Restoring => note_tainted(queue, candidate),
+            Stage::Settled | Stage::Completed => {}
+        }
     }
     forwarder.recover_candidate();
 }

@@ -1,6 +1,7 @@
 //! The passes: run, compare, put back, again.
 
 use super::finish::{Cut, Watch};
+use super::foreign::Unreached;
 use super::hostcall::HostcallBuffer;
 use super::inspect::{Inspection, Reader, Unreadable, reserve_scratch};
 use super::restore::spans;
@@ -36,6 +37,7 @@ pub(super) struct Evidence {
     pub(super) equal: bool,
     /// A region that the first pass changed went away between two comparisons, so that they cannot be held against each other.
     pub(super) incomparable: bool,
+    pub(super) unreached: Unreached,
 }
 
 /// How the wait for a pass ended.
@@ -80,22 +82,21 @@ impl Window<'_> {
                     return false;
                 }
             }
-            let seen =
-                match check.then(|| self.look(index, &ready.plan, workspace, &mut evidence)).transpose() {
-                    Ok(seen) => seen,
-                    Err(problem) => {
-                        self.abandon_scratch(&problem, workspace);
-                        let detail =
-                            format!("memory at {:#x} could not be read after a pass", problem.address);
-                        let ended = problem.given_up.then(|| self.must_stop(&ready)).flatten();
-                        let cut = ended.unwrap_or_else(|| Cut::new(Reason::SnapshotIncomplete, detail));
-                        return self.end(forwarder, &ready, &evidence, Some(cut));
-                    }
-                };
+            let seen = match check.then(|| self.look(index, &ready, workspace, &mut evidence)).transpose() {
+                Ok(seen) => seen,
+                Err(problem) => {
+                    self.abandon_scratch(&problem, workspace);
+                    let detail = format!("memory at {:#x} could not be read after a pass", problem.address);
+                    let ended = problem.given_up.then(|| self.must_stop(&ready)).flatten();
+                    let cut = ended.unwrap_or_else(|| Cut::new(Reason::SnapshotIncomplete, detail));
+                    return self.end(forwarder, &ready, &evidence, Some(cut));
+                }
+            };
             if index + 1 == passes {
                 break;
             }
             if let Some(cut) = self.must_stop(&ready) {
+                self.keep_foreign(&ready.plan, workspace, &mut evidence);
                 return self.end(forwarder, &ready, &evidence, Some(cut));
             }
             // The next pass must be possible before memory is put back for it.
@@ -103,13 +104,16 @@ impl Window<'_> {
                 Ok(completion) => completion,
                 Err(error) => {
                     let cut = Cut::new(Reason::InternalError, error.to_string());
+                    self.keep_foreign(&ready.plan, workspace, &mut evidence);
                     return self.end(forwarder, &ready, &evidence, Some(cut));
                 }
             };
+            forwarder.set_stage(Stage::Restoring);
             if let Some(cut) = self.restore(&ready.plan, seen.as_ref(), workspace, &evidence) {
                 return self.end(forwarder, &ready, &evidence, Some(cut));
             }
         }
+        self.keep_foreign(&ready.plan, workspace, &mut evidence);
         self.end(forwarder, &ready, &evidence, None)
     }
 
@@ -138,7 +142,16 @@ impl Window<'_> {
         for queue in self.agent.queues() {
             self.mark_parked_kernargs(&queue);
         }
-        plan.regions.iter().filter(|region| !region.is_gone()).find_map(|region| {
+        plan.regions.iter().find_map(|region| {
+            if region.is_gone() {
+                // Its physical memory is still there, by another address.
+                return self.process.inventory.is_mapped_elsewhere(region).then(|| {
+                    format!(
+                        "the memory at {:#x} was unmapped there but not elsewhere during the window",
+                        region.base
+                    )
+                });
+            }
             let what = describe(region.exclusion()?);
             Some(format!("the memory at {:#x} became {what} during the window", region.base))
         })
@@ -189,10 +202,11 @@ impl Window<'_> {
     fn look(
         &mut self,
         index: u32,
-        plan: &Plan,
+        ready: &Ready,
         workspace: &mut Workspace,
         evidence: &mut Evidence,
     ) -> Result<Inspection, Unreadable> {
+        let plan = &ready.plan;
         let gone_before = evidence.gone.clone();
         let mut reader = Reader {
             agent: self.agent,
@@ -202,6 +216,7 @@ impl Window<'_> {
             deadline: Instant::now() + self.process.settings.timeout,
             queue: self.queue,
             gone: &mut evidence.gone,
+            reached: &ready.reached,
         };
         let seen = reader.inspect((index == 0).then_some(&mut evidence.written[..]))?;
         if let Some(first) = &evidence.first
@@ -215,6 +230,7 @@ impl Window<'_> {
             let mut left = (0..evidence.gone.len()).filter(left);
             evidence.incomparable |= left.any(|region| !first.changes[region].ranges.is_empty());
         }
+        evidence.unreached.note(&seen);
         if let Some(pass) = self.record.passes.last_mut() {
             pass.hash = Some(ContentHash(seen.hash));
         }
@@ -285,6 +301,7 @@ impl Evidence {
             divergences: Divergences::new(),
             equal: true,
             incomparable: false,
+            unreached: Unreached::default(),
         }
     }
 }

@@ -76,7 +76,7 @@ fn put_first_pass(
 }
 
 /// Copies bytes to a region by way of the scratch block.
-fn put(
+pub(super) fn put(
     mover: &Mover<'_>,
     region: &Arc<Region>,
     offset: u64,

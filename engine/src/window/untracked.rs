@@ -31,12 +31,27 @@ impl Window<'_> {
         };
         let managed =
             loaded.managed_variable().map(|name| format!("its module has the managed variable {name}"));
-        match managed.or_else(|| self.untracked(&loaded.kernel, pointers, modules)) {
-            Some(detail) if !self.allow(Allow::Untracked) => {
-                Err(Refusal::with(Reason::UntrackedMemory, detail))
-            }
-            _ => Ok(()),
+        let placed = || {
+            self.process.code.defined(loaded.executable).into_iter().find_map(|address| {
+                let what = self.unrestored(address, modules, true)?;
+                Some(format!("a variable of its module is {what} at {address:#x}"))
+            })
+        };
+        match managed.or_else(placed).or_else(|| self.untracked(&loaded.kernel, pointers, modules)) {
+            Some(detail) => self.refuse_unless_allowed(detail),
+            None => Ok(()),
         }
+    }
+
+    /// A kernel that may write to memory which is not put back runs once, unless that is allowed; the record says so then.
+    pub(super) fn refuse_unless_allowed(&mut self, detail: String) -> Result<(), Refusal> {
+        if !self.allow(Allow::Untracked) {
+            return Err(Refusal::with(Reason::UntrackedMemory, detail));
+        }
+        self.record.detail.get_or_insert_with(|| {
+            format!("allowed although {detail}: hashes and writes speak of captured memory only")
+        });
+        Ok(())
     }
 
     /// The first argument that leads to memory which is not put back, as a sentence for the record.
@@ -64,6 +79,7 @@ impl Window<'_> {
         let inside = |address: u64| {
             let record = self.process.inventory.find(address)?;
             Some(match record.exclusion() {
+                Some(Exclusion::NoAccess) => None,
                 Some(exclusion) => Some(describe(exclusion)),
                 None if record.region.owner == self.agent.agent => None,
                 None => Some("memory of another agent"),
@@ -86,7 +102,7 @@ impl Window<'_> {
     }
 }
 
-fn is_read_only(argument: &Argument) -> bool {
+pub(super) fn is_read_only(argument: &Argument) -> bool {
     argument.actual_access == Some(Access::ReadOnly)
         || argument.access == Some(Access::ReadOnly)
         || argument.address_space == Some(AddressSpace::Constant)
@@ -98,7 +114,8 @@ pub(super) fn describe(exclusion: Exclusion) -> &'static str {
         Exclusion::Kernarg => "memory for kernel arguments",
         Exclusion::Host => "host memory",
         Exclusion::FineGrained => "fine-grained device memory",
-        Exclusion::VirtualMemory => "a virtual memory mapping",
+        Exclusion::NoAccess => "a mapping that the agent may not write",
+        Exclusion::Locked => "locked host memory",
         Exclusion::Managed => "managed memory",
         Exclusion::Import => "memory of another process",
         Exclusion::Interop => "memory of another interface",

@@ -3,8 +3,8 @@
 use super::passes::Evidence;
 use super::snapshot::Ready;
 use crate::inventory::RegionKind;
-use hsa_replay_contract::Dispatch;
 use hsa_replay_contract::record::{Divergence, MAX_DIVERGENCES, Write, WriteKind};
+use hsa_replay_contract::{Allow, Dispatch};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -33,7 +33,10 @@ impl<'a> Writes<'a> {
             return;
         };
         let compared = record.passes.iter().filter(|pass| pass.hash.is_some()).count();
-        record.deterministic = (compared > 1 && !self.evidence.incomparable).then_some(self.evidence.equal);
+        let compared = (compared > 1 && !self.evidence.incomparable).then_some(self.evidence.equal);
+        // Passes that agree on captured memory may differ in the memory that was allowed not to be: no verdict.
+        let partial = record.allowed.contains(&Allow::Untracked);
+        record.deterministic = compared.filter(|&equal| !(equal && partial));
         let diverging: BTreeSet<usize> =
             self.evidence.divergences.entries().iter().map(|entry| entry.region).collect();
         let mut writes = Vec::new();
@@ -85,7 +88,7 @@ impl<'a> Writes<'a> {
     fn parts(&self, region: usize) -> Vec<Part> {
         let region = &self.ready.plan.regions[region];
         match &region.kind {
-            RegionKind::Allocation => {
+            RegionKind::Allocation | RegionKind::Mapping(_) => {
                 vec![Part { kind: WriteKind::Allocation, name: None, offsets: 0..region.bytes }]
             }
             RegionKind::Module(module) => module

@@ -1,0 +1,61 @@
+//! Writes of others into captured memory while a window is open.
+
+use super::rig::{Rig, SCALE};
+use crate::fake::argument;
+use hsa_replay_contract::{Dispatch, Outcome};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Runs `scale`, which adds one to its argument, while in the given pass somebody writes nine into `other`.
+fn run(rig: Rig, data: u64, other: u64, pass: u32, own: bool) -> (Dispatch, u32, u32) {
+    let count = Arc::new(AtomicU32::new(0));
+    rig.fake.kernel(rig.kernel(SCALE), move |machine, words| {
+        machine.add_u32(argument(words, 0), 1);
+        if own {
+            machine.add_u32(other + 32, 5);
+        }
+        if count.fetch_add(1, Ordering::SeqCst) == pass {
+            machine.write(other, &[9, 0, 9, 0]);
+        }
+    });
+    rig.queue(16).run(SCALE, &[data]);
+    let words = (rig.u32(data), rig.u32(other));
+    (rig.finish().0.remove(0), words.0, words.1)
+}
+
+#[test]
+fn a_write_of_others_is_kept_whichever_pass_it_falls_into_and_is_said() {
+    for pass in 0..3 {
+        let rig = Rig::new();
+        let (data, other) = (rig.allocate(64), rig.allocate(64));
+        let (record, own, foreign) = run(rig, data, other, pass, false);
+        assert_eq!((own, foreign), (1, 0x0009_0009), "in pass {pass}");
+        assert_eq!((record.outcome, record.deterministic), (Outcome::Replayed, Some(true)), "in pass {pass}");
+        let detail = record.detail.expect("said");
+        assert!(detail.starts_with("foreign_write") && detail.contains(&format!("{other:#x}")), "{detail}");
+        assert!(record.passes.iter().all(|pass| pass.hash == record.passes[0].hash));
+        assert!(record.divergence.expect("compared").is_empty());
+        let writes = record.writes.expect("compared");
+        assert_eq!((writes.len(), writes[0].base), (1, data), "what others wrote is not the kernel's");
+    }
+}
+
+#[test]
+fn what_the_kernel_writes_without_a_pointer_in_every_pass_is_its_own() {
+    let rig = Rig::new();
+    let (data, other) = (rig.allocate(64), rig.allocate(64));
+    let (record, _, foreign) = run(rig, data, other, 1, true);
+    assert_eq!((foreign, record.deterministic), (0x0009_0009, Some(true)));
+    let writes = record.writes.expect("compared");
+    let own = writes.iter().find(|write| write.base == other).expect("listed");
+    assert_eq!(own.ranges, [[32, 1]]);
+}
+
+#[test]
+fn in_memory_that_the_kernel_reaches_a_difference_is_its_own() {
+    let rig = Rig::new();
+    let (data, other) = (rig.allocate(64), rig.allocate(64));
+    rig.fake.machine(|machine| machine.write(data + 8, &other.to_le_bytes()));
+    let (record, _, _) = run(rig, data, other, 1, false);
+    assert_eq!((record.outcome, record.deterministic, record.detail), (Outcome::Replayed, Some(false), None));
+}

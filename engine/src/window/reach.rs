@@ -1,0 +1,317 @@
+//! Whether captured memory that a kernel can reach holds pointers to memory that would not be put back between passes.
+//!
+//! Arguments are only the first step: a kernel may take a pointer from memory and write through it. So the snapshot is
+//! searched, beginning with what the explicit arguments and the variables of the kernel's own module lead to, and following
+//! every word that is an address of captured memory. A word that is an address of memory which is known, may be written by the
+//! agent's kernels and is not captured ends the search. Only words at multiples of eight count, as compilers lay pointers out.
+//!
+//! Data may look like such an address, which declines a dispatch that could have been replayed; a pointer that the kernel
+//! computes otherwise (an offset from a base, a tagged or packed word) is not found. Both are in `docs/limits.md`.
+
+use super::decide::Pointer;
+use super::untracked::describe;
+use super::{Refusal, Window};
+use crate::inventory::{Exclusion, Record, Region, RegionKind};
+use crate::shared_memory::read_host;
+use crate::store::{Plan, Store};
+use std::collections::VecDeque;
+use std::ops::Range;
+
+/// Words that are looked at together before any is looked at alone.
+const BLOCK: usize = 512;
+/// Bytes of host memory read at once.
+const STEP: u64 = 64 << 10;
+
+/// Where an address leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Target {
+    /// To a region of the plan.
+    Captured(usize),
+    /// To memory that is not put back.
+    Unrestored(&'static str),
+}
+
+/// All that a word can lead to, by address.
+#[derive(Debug, Default)]
+struct Targets {
+    ranges: Vec<(Range<u64>, Target)>,
+    /// Largest end of a range up to each one, since host ranges may overlap.
+    ends: Vec<u64>,
+}
+
+/// What first led to a region.
+#[derive(Clone, Copy, Debug)]
+enum Root {
+    Argument(u32),
+    Module,
+}
+
+/// The search through one snapshot.
+struct Search<'a> {
+    plan: &'a Plan,
+    targets: Targets,
+    /// What led to each region, once something did.
+    roots: Vec<Option<Root>>,
+    next: VecDeque<usize>,
+    /// The first word found that leads out of captured memory.
+    found: Option<Found>,
+}
+
+/// A word that leads out of captured memory.
+struct Found {
+    root: Root,
+    /// Device address of the word.
+    at: u64,
+    address: u64,
+    what: &'static str,
+}
+
+impl Window<'_> {
+    /// Follows the kernel's pointers and gives which regions they lead to. Refuses a kernel that can reach pointers to memory
+    /// which is not put back.
+    pub(super) fn follow(
+        &mut self,
+        pointers: &[Pointer],
+        plan: &Plan,
+        store: &dyn Store,
+    ) -> Result<Vec<bool>, Refusal> {
+        // A single pass is never run from memory that another one left.
+        if self.process.settings.passes.get() == 1 {
+            return Ok(vec![true; plan.regions.len()]);
+        }
+        let outside = self.process.inventory.unrestored(self.agent.agent);
+        let mut search = Search::new(plan, &outside);
+        for pointer in pointers {
+            match search.targets.find(pointer.address) {
+                Some(Target::Captured(region)) => search.reach(region, Root::Argument(pointer.argument)),
+                // Accepted, so the kernel only reads there, or it is allowed.
+                Some(Target::Unrestored(_)) => self.search_host(&mut search, &outside, *pointer),
+                // One past the end of an array belongs to the array.
+                None => {
+                    if let Some(Target::Captured(region)) =
+                        search.targets.find(pointer.address.wrapping_sub(1))
+                    {
+                        search.reach(region, Root::Argument(pointer.argument));
+                    }
+                }
+            }
+        }
+        let own = self.kernel.loaded.as_ref().map(|loaded| loaded.executable);
+        for address in own.map(|own| self.process.code.defined(own)).unwrap_or_default() {
+            if let Some(Target::Captured(region)) = search.targets.find(address) {
+                search.reach(region, Root::Module);
+            }
+        }
+        for (at, region) in plan.regions.iter().enumerate() {
+            if matches!(&region.kind, RegionKind::Module(module) if Some(module.executable) == own) {
+                search.reach(at, Root::Module);
+            }
+        }
+        search.run(store);
+        if let Some(found) = &search.found {
+            let sentence = self.sentence(found, plan);
+            self.refuse_unless_allowed(sentence)?;
+        }
+        Ok(search.roots.iter().map(Option::is_some).collect())
+    }
+
+    /// Looks through host memory that an argument leads to and that the kernel only reads.
+    fn search_host(&self, search: &mut Search<'_>, outside: &[Record], pointer: Pointer) {
+        let Some(record) = outside.iter().find(|record| {
+            matches!(record.exclusion(), Some(Exclusion::Host | Exclusion::Kernarg))
+                && record.region.contains(pointer.address)
+        }) else {
+            return;
+        };
+        let (mut at, end) = (record.region.base.next_multiple_of(8), record.region.end());
+        while at < end {
+            let bytes = STEP.min(end - at);
+            let Some(address) = self.host_address(at, bytes) else { return };
+            search.words(at, &read_host(address, bytes), Root::Argument(pointer.argument));
+            at += bytes;
+        }
+    }
+
+    fn sentence(&self, found: &Found, plan: &Plan) -> String {
+        let Found { root, at, address, what } = found;
+        let root = match root {
+            Root::Argument(argument) => {
+                let loaded = self.kernel.loaded.as_ref();
+                let name = loaded.and_then(|loaded| {
+                    let argument = usize::try_from(*argument).ok()?;
+                    loaded.kernel.explicit_arguments().nth(argument)?.name.clone()
+                });
+                let name = name.map_or(String::new(), |name| format!(" ({name})"));
+                format!("argument {argument}{name}")
+            }
+            Root::Module => match variable_at(plan, *at) {
+                Some(name) => format!("the variable {name}"),
+                None => "the variables of its module".to_owned(),
+            },
+        };
+        format!("{root} leads to the word at {at:#x}, which is the address {address:#x} of {what}")
+    }
+}
+
+/// The variable that holds an address.
+fn variable_at(plan: &Plan, address: u64) -> Option<&str> {
+    let region = plan.regions.iter().find(|region| region.contains(address))?;
+    match &region.kind {
+        RegionKind::Module(module) => module.part_at(address - region.base)?.name.as_deref(),
+        RegionKind::Allocation | RegionKind::Mapping(_) => None,
+    }
+}
+
+impl<'a> Search<'a> {
+    fn new(plan: &'a Plan, outside: &[Record]) -> Self {
+        let captured =
+            plan.regions.iter().enumerate().map(|(at, region)| (range(region), Target::Captured(at)));
+        let unrestored = outside.iter().map(|record| {
+            let what = record.exclusion().map_or("memory of another agent", describe);
+            (range(&record.region), Target::Unrestored(what))
+        });
+        Self {
+            plan,
+            targets: Targets::new(captured.chain(unrestored).collect()),
+            roots: vec![None; plan.regions.len()],
+            next: VecDeque::new(),
+            found: None,
+        }
+    }
+
+    /// Something leads to a region.
+    fn reach(&mut self, region: usize, root: Root) {
+        if self.roots[region].is_none() {
+            self.roots[region] = Some(root);
+            self.next.push_back(region);
+        }
+    }
+
+    /// Follows everything that was reached.
+    fn run(&mut self, store: &dyn Store) {
+        while let Some(at) = self.next.pop_front() {
+            let (region, Some(root)) = (&self.plan.regions[at], self.roots[at]) else { continue };
+            if region.is_gone() {
+                continue;
+            }
+            for piece in self.plan.pieces_of(at) {
+                self.words(region.base + piece.offset, store.bytes(piece), root);
+            }
+        }
+    }
+
+    /// Looks at each aligned word of memory that lies at an address.
+    fn words(&mut self, address: u64, bytes: &[u8], root: Root) {
+        let skipped = usize::try_from(address.next_multiple_of(8) - address).unwrap_or(0);
+        let (words, _) = bytes.get(skipped..).unwrap_or_default().as_chunks::<8>();
+        let span = self.targets.high_words();
+        for (block, words) in words.chunks(BLOCK).enumerate() {
+            if !any_in(words, &span) {
+                continue;
+            }
+            for (at, word) in words.iter().enumerate() {
+                let word = u64::from_le_bytes(*word);
+                match self.targets.find(word) {
+                    Some(Target::Captured(region)) => self.reach(region, root),
+                    Some(Target::Unrestored(what)) if self.found.is_none() => {
+                        let at = address + (skipped + (block * BLOCK + at) * 8) as u64;
+                        self.found = Some(Found { root, at, address: word, what });
+                    }
+                    Some(Target::Unrestored(_)) | None => {}
+                }
+            }
+        }
+    }
+}
+
+fn range(region: &Region) -> Range<u64> {
+    region.base..region.end()
+}
+
+impl Targets {
+    fn new(mut ranges: Vec<(Range<u64>, Target)>) -> Self {
+        ranges.sort_by_key(|(range, _)| range.start);
+        let ends = ranges
+            .iter()
+            .scan(0, |end, (range, _)| {
+                *end = range.end.max(*end);
+                Some(*end)
+            })
+            .collect();
+        Self { ranges, ends }
+    }
+
+    /// Where an address leads. Memory that is not put back counts before captured memory.
+    fn find(&self, address: u64) -> Option<Target> {
+        let mut at = self.ranges.partition_point(|(range, _)| range.start <= address);
+        let mut found = None;
+        while at > 0 && self.ends[at - 1] > address {
+            at -= 1;
+            let (range, target) = &self.ranges[at];
+            if range.contains(&address) {
+                found = Some(*target);
+                if matches!(target, Target::Unrestored(_)) {
+                    break;
+                }
+            }
+        }
+        found
+    }
+
+    /// The upper halves of all addresses that lead somewhere.
+    fn high_words(&self) -> Range<u32> {
+        let high = |address: u64| u32::try_from(address >> 32).unwrap_or(u32::MAX);
+        let start = self.ranges.first().map_or(0, |(range, _)| high(range.start));
+        let end = self.ends.last().map_or(0, |&end| high(end.saturating_sub(1)));
+        start..end.saturating_add(1)
+    }
+}
+
+/// Whether the upper half of any word lies in a range. Without a branch a word, so that the compiler makes vectors of it.
+fn any_in(words: &[[u8; 8]], span: &Range<u32>) -> bool {
+    let length = span.end - span.start;
+    let mut any = 0_u32;
+    for word in words {
+        let high = u32::from_le_bytes([word[4], word[5], word[6], word[7]]);
+        any |= u32::from(high.wrapping_sub(span.start) < length);
+    }
+    any != 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn an_address_is_found_in_the_range_that_holds_it_and_unrestored_ones_first(
+            starts in prop::collection::vec((0_u64..2000, 1_u64..200, any::<bool>()), 1..20),
+            address in 0_u64..2300,
+        ) {
+            let ranges: Vec<_> = starts.iter().enumerate().map(|(at, &(start, bytes, captured))| {
+                let target = if captured { Target::Captured(at) } else { Target::Unrestored("host memory") };
+                (start..start + bytes, target)
+            }).collect();
+            let found = Targets::new(ranges.clone()).find(address);
+            let holding: Vec<Target> =
+                ranges.iter().filter(|(range, _)| range.contains(&address)).map(|(_, target)| *target).collect();
+            let unrestored = holding.contains(&Target::Unrestored("host memory"));
+            prop_assert_eq!(found.is_some(), !holding.is_empty());
+            prop_assert_eq!(found == Some(Target::Unrestored("host memory")), unrestored);
+            prop_assert!(found.is_none_or(|found| holding.contains(&found)));
+        }
+
+        #[test]
+        fn no_block_with_an_address_is_passed_over(
+            words in prop::collection::vec(any::<u64>(), 0..100),
+            start in 0_u64..1 << 46,
+            bytes in 1_u64..1 << 40,
+        ) {
+            let targets = Targets::new(vec![(start..start + bytes, Target::Captured(0))]);
+            let words: Vec<[u8; 8]> = words.iter().map(|word| (word >> 16).to_le_bytes()).collect();
+            let holds = words.iter().any(|word| targets.find(u64::from_le_bytes(*word)).is_some());
+            prop_assert!(!holds || any_in(&words, &targets.high_words()));
+        }
+    }
+}
