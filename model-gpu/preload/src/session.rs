@@ -10,6 +10,7 @@ use model_gpu_core::memory::{Buffer, identity};
 use model_gpu_core::{Config, Machine, Target, say};
 use parking_lot::Mutex;
 
+use crate::drm::share::Shared;
 use crate::kfd::Svm;
 use crate::settings::{Settings, settings};
 
@@ -32,8 +33,8 @@ pub(crate) struct Session {
     pub(crate) tells_executable: OnceLock<bool>,
     /// Ranges of the program's memory that are shared by address.
     pub(crate) svm: Svm,
-    /// Buffers behind exported descriptors, by the inode of the file that stands for them.
-    pub(crate) exports: Mutex<HashMap<(u64, u64), Weak<Buffer>>>,
+    /// Memory that descriptors stand for.
+    pub(crate) shared: Shared,
     /// Buffers by GEM number.
     pub(crate) gems: Mutex<HashMap<u32, Weak<Buffer>>>,
 }
@@ -86,7 +87,7 @@ impl Session {
             identity,
             tells_executable: OnceLock::new(),
             svm: Svm::default(),
-            exports: Mutex::default(),
+            shared: Shared::default(),
             gems: Mutex::default(),
         })
     }

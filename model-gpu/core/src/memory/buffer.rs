@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
+use parking_lot::Mutex;
+
 use super::backing::Backing;
+use super::foreign::Foreign;
 
 /// What an allocation is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +52,10 @@ pub struct Buffer {
     pub offset: Option<u64>,
     /// The device's address of the first byte.
     pub host: *mut u8,
+    /// What the program noted about the memory, for whoever imports it: opaque to the device.
+    pub metadata: Arc<Mutex<Vec<u8>>>,
+    /// Where the memory really is, if it belongs to another process's device.
+    pub foreign: Option<Arc<Foreign>>,
     /// Gives the memory back at the end; none for memory that is not the buffer's own.
     #[expect(dead_code, reason = "held for its drop")]
     pub(super) lease: Option<Lease>,

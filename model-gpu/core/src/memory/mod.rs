@@ -6,19 +6,22 @@
 
 mod backing;
 mod buffer;
+mod foreign;
 mod map;
 mod program;
 mod view;
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::Arc;
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
 
 pub use backing::{Backing, identity};
 pub use buffer::{Buffer, Kind, Rights};
+pub use foreign::{FOREIGN_OFFSETS, Foreign};
 pub use map::{Access, Fault, Owner, Range, RangeMap, Reason};
 pub use view::View;
 
@@ -80,6 +83,8 @@ pub struct Memory {
     registers: Vec<u64>,
     buffers: Mutex<HashMap<u64, Arc<Buffer>>>,
     next_id: AtomicU64,
+    /// Memory of other processes' devices, by the offset at which this program maps it.
+    adopted: Mutex<Vec<Weak<Buffer>>>,
     map: RwLock<RangeMap>,
 }
 
@@ -107,6 +112,7 @@ impl Memory {
             registers,
             buffers: Mutex::default(),
             next_id: AtomicU64::new(1),
+            adopted: Mutex::default(),
             map: RwLock::default(),
         })
     }
@@ -184,8 +190,20 @@ impl Memory {
             }
         };
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        let buffer =
-            Arc::new(Buffer { id, agent, kind, address, bytes, rights, offset, host, lease, source: None });
+        let buffer = Arc::new(Buffer {
+            id,
+            agent,
+            kind,
+            address,
+            bytes,
+            rights,
+            offset,
+            host,
+            metadata: Arc::default(),
+            foreign: None,
+            lease,
+            source: None,
+        });
         self.buffers.lock().insert(id, buffer.clone());
         Ok(buffer)
     }
@@ -201,7 +219,53 @@ impl Memory {
     pub fn buffer_at_offset(&self, offset: u64) -> Option<Arc<Buffer>> {
         let holds =
             |b: &&Arc<Buffer>| b.offset.is_some_and(|start| start <= offset && offset - start < b.bytes);
-        self.buffers.lock().values().find(holds).cloned()
+        let own = self.buffers.lock().values().find(holds).cloned();
+        own.or_else(|| self.adopted.lock().iter().filter_map(Weak::upgrade).find(|b| holds(&b)))
+    }
+
+    /// Memory of another process's device as a buffer of this one: `file` is that device's memory file, `offset` where
+    /// the memory lies in it; `hold` is kept open as long as the buffer lives, which keeps the other side from giving
+    /// the memory back.
+    ///
+    /// # Errors
+    /// The agent does not exist here, or the memory cannot be mapped.
+    pub fn adopt(
+        &self,
+        request: &Request,
+        file: OwnedFd,
+        offset: u64,
+        hold: OwnedFd,
+    ) -> Result<Arc<Buffer>, Refusal> {
+        let Request { agent, kind, bytes, rights, .. } = *request;
+        if agent >= self.vram.len()
+            || bytes == 0
+            || !bytes.is_multiple_of(PAGE)
+            || !offset.is_multiple_of(PAGE)
+        {
+            return Err(Refusal::Invalid);
+        }
+        let foreign = Arc::new(Foreign::map(file, offset, bytes, hold).map_err(|_| Refusal::NoMemory)?);
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let mut adopted = self.adopted.lock();
+        adopted.retain(|b| b.strong_count() > 0);
+        let taken = adopted.iter().filter_map(Weak::upgrade).filter_map(|b| Some(b.offset? + b.bytes)).max();
+        let at = taken.unwrap_or(FOREIGN_OFFSETS).next_multiple_of(LARGE);
+        let buffer = Arc::new(Buffer {
+            id,
+            agent,
+            kind,
+            address: 0,
+            bytes,
+            rights,
+            offset: Some(at),
+            host: foreign.host(),
+            metadata: Arc::default(),
+            foreign: Some(foreign),
+            lease: None,
+            source: None,
+        });
+        adopted.push(Arc::downgrade(&buffer));
+        Ok(buffer)
     }
 
     /// Frees a handle: its mappings go now, its memory when the last import is gone too.
@@ -223,8 +287,22 @@ impl Memory {
         address.checked_add(buffer.bytes).ok_or(Refusal::Invalid)?;
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let Buffer { agent, kind, bytes, rights, offset, host, .. } = **buffer;
-        let source = Some(buffer.clone());
-        let handle = Buffer { id, agent, kind, address, bytes, rights, offset, host, lease: None, source };
+        let (foreign, source) = (buffer.foreign.clone(), Some(buffer.clone()));
+        let metadata = buffer.metadata.clone();
+        let handle = Buffer {
+            id,
+            agent,
+            kind,
+            address,
+            bytes,
+            rights,
+            offset,
+            host,
+            metadata,
+            foreign,
+            lease: None,
+            source,
+        };
         self.buffers.lock().insert(id, Arc::new(handle));
         Ok(id)
     }

@@ -5,7 +5,7 @@
 use core::ffi::{c_int, c_uint, c_void};
 use std::sync::Arc;
 
-use model_gpu_core::memory::{Buffer, Rights};
+use model_gpu_core::memory::{Buffer, Kind, Rights};
 use model_gpu_core::{say, trace};
 
 use super::device::device;
@@ -40,7 +40,6 @@ struct Handle {
     buffer: Arc<Buffer>,
     /// The agent through whose device it was imported.
     agent: usize,
-    metadata: parking_lot::Mutex<Metadata>,
 }
 
 /// `struct amdgpu_bo_metadata`
@@ -54,10 +53,21 @@ struct Metadata {
     pad: u32,
 }
 
-impl Default for Metadata {
-    fn default() -> Self {
-        Self { flags: 0, tiling_info: 0, size_metadata: 0, umd_metadata: [0; 64], pad: 0 }
+impl Metadata {
+    /// What was noted of a buffer.
+    fn of(buffer: &Buffer) -> Self {
+        let bytes = share::metadata(buffer, size_of::<Self>());
+        // SAFETY: as many bytes as the structure has, which are integers: any are a value.
+        unsafe { bytes.as_ptr().cast::<Self>().read_unaligned() }
     }
+}
+
+/// The part of what was noted of `buffer` that only programs understand.
+pub(crate) fn program_metadata(buffer: &Buffer) -> Vec<u8> {
+    let Metadata { size_metadata, umd_metadata, .. } = Metadata::of(buffer);
+    let mut bytes: Vec<_> = umd_metadata.iter().flat_map(|word| word.to_le_bytes()).collect();
+    bytes.truncate(size_metadata as usize);
+    bytes
 }
 
 /// `struct amdgpu_bo_info`
@@ -125,8 +135,7 @@ unsafe extern "C" fn amdgpu_bo_import(
     let Some(buffer) = buffer else { return -libc::EINVAL };
     trace!("imports {:#x} bytes", buffer.bytes);
     let alloc_size = buffer.bytes;
-    let metadata = parking_lot::Mutex::default();
-    let handle = Box::new(Handle { magic: MAGIC, buffer, agent: device.agent, metadata });
+    let handle = Box::new(Handle { magic: MAGIC, buffer, agent: device.agent });
     let answer = ImportResult { handle: Box::into_raw(handle).cast(), alloc_size };
     // SAFETY: the caller passes room for the result.
     unsafe { result.cast::<ImportResult>().write_unaligned(answer) };
@@ -143,6 +152,9 @@ unsafe extern "C" fn amdgpu_bo_free(bo: *mut c_void) -> c_int {
     unsafe {
         (*bo.cast::<Handle>()).magic = 0;
         drop(Box::from_raw(bo.cast::<Handle>()));
+    }
+    if let Some(session) = session::session() {
+        share::sweep(session);
     }
     0
 }
@@ -189,6 +201,8 @@ unsafe extern "C" fn amdgpu_bo_va_op(
         ));
     };
     let memory = &session.machine.memory;
+    // Without any right named, libdrm asks for all.
+    let flags = if flags == 0 { PAGE_WRITEABLE | PAGE_EXECUTABLE } else { flags };
     let rights = Rights {
         writable: flags & PAGE_WRITEABLE != 0,
         executable: flags & PAGE_EXECUTABLE != 0,
@@ -218,6 +232,11 @@ unsafe extern "C" fn amdgpu_bo_cpu_map(bo: *mut c_void, cpu: *mut *mut c_void) -
     let Some(handle) = (unsafe { handle(bo) }) else {
         return pass_on!(amdgpu_bo_cpu_map(bo, cpu => *mut *mut c_void));
     };
+    let strict = session::session().is_some_and(|s| s.settings.strict_vram);
+    if strict && handle.buffer.kind == Kind::Vram && !handle.buffer.rights.public {
+        // As the driver answers for memory that the host's path to the device does not cover.
+        return -libc::EPERM;
+    }
     // SAFETY: the caller passes room for the address.
     unsafe { *cpu = handle.buffer.host.cast() };
     0
@@ -236,8 +255,8 @@ unsafe extern "C" fn amdgpu_bo_query_info(bo: *mut c_void, info: *mut c_void) ->
         return pass_on!(amdgpu_bo_query_info(bo, info => *mut c_void));
     };
     // `AMDGPU_GEM_DOMAIN_GTT` and `AMDGPU_GEM_DOMAIN_VRAM`
-    let preferred_heap = if handle.buffer.kind == model_gpu_core::memory::Kind::Vram { 4 } else { 2 };
-    let metadata = *handle.metadata.lock();
+    let preferred_heap = if handle.buffer.kind == Kind::Vram { 4 } else { 2 };
+    let metadata = Metadata::of(&handle.buffer);
     let answer = Info {
         alloc_size: handle.buffer.bytes,
         phys_alignment: 4096,
@@ -258,7 +277,10 @@ unsafe extern "C" fn amdgpu_bo_set_metadata(bo: *mut c_void, metadata: *const c_
         return pass_on!(amdgpu_bo_set_metadata(bo, metadata => *const c_void));
     };
     // SAFETY: the caller passes the structure.
-    *handle.metadata.lock() = unsafe { metadata.cast::<Metadata>().read_unaligned() };
+    let bytes = unsafe { core::slice::from_raw_parts(metadata.cast::<u8>(), size_of::<Metadata>()) };
+    if let Some(session) = session::session() {
+        share::set_metadata(session, &handle.buffer, bytes);
+    }
     0
 }
 

@@ -8,6 +8,8 @@ use core::ffi::{c_int, c_ulong, c_void};
 
 use model_gpu_core::say;
 
+pub(crate) use buffers::program_metadata;
+
 use crate::interpose::fail;
 use crate::session::Session;
 

@@ -2,6 +2,7 @@
 
 use core::ffi::{c_int, c_void};
 
+use model_gpu_core::memory::{Buffer, FOREIGN_OFFSETS, Kind};
 use model_gpu_core::trace;
 
 use crate::interpose::{Inside, real, set_errno};
@@ -18,14 +19,43 @@ fn leaving(session: &Session, at: *mut c_void, bytes: usize) {
 ///
 /// A runtime maps VRAM that the host cannot reach without any access. ROCr 7 still writes code there, and HIP 7 kernel
 /// arguments: into memory that they allocate as executable, so that memory is given to them. Older runtimes allocate
-/// all memory as executable and write neither: for them, nothing is given.
-fn allowed(session: &Session, offset: libc::off_t, wanted: c_int) -> c_int {
-    if wanted != libc::PROT_NONE || session.tells_executable.get() != Some(&true) {
-        return wanted;
+/// all memory as executable and write neither: for them, nothing is given. What a program asks for by itself makes no
+/// difference: memory that the host cannot reach stays so.
+fn allowed(session: &Session, buffer: &Buffer, wanted: c_int) -> c_int {
+    let Buffer { kind, rights, .. } = buffer;
+    let given = session.tells_executable.get() == Some(&true) && rights.executable;
+    if *kind != Kind::Vram || !session.settings.strict_vram {
+        wanted
+    } else if given {
+        libc::PROT_READ | libc::PROT_WRITE
+    } else if rights.public {
+        wanted
+    } else {
+        libc::PROT_NONE
     }
-    let buffer =
-        u64::try_from(offset).ok().and_then(|offset| session.machine.memory.buffer_at_offset(offset));
-    if buffer.is_some_and(|b| b.rights.executable) { libc::PROT_READ | libc::PROT_WRITE } else { wanted }
+}
+
+/// A mapping of the device's memory that the program asks for, as it shall be made.
+struct Mapping {
+    protection: c_int,
+    fd: c_int,
+    offset: libc::off_t,
+}
+
+/// Says how a mapping of a node at `offset` is made: of this device's memory file, or another's.
+fn place(session: &Session, mut mapping: Mapping) -> Option<Mapping> {
+    let offset = u64::try_from(mapping.offset).ok()?;
+    let buffer = session.machine.memory.buffer_at_offset(offset);
+    if let Some(buffer) = &buffer {
+        mapping.protection = allowed(session, buffer, mapping.protection);
+    }
+    if offset >= FOREIGN_OFFSETS {
+        let buffer = buffer?;
+        let (file, start) = buffer.foreign.as_ref()?.place();
+        mapping.fd = file;
+        mapping.offset = i64::try_from(start + (offset - buffer.offset?)).ok()?;
+    }
+    Some(mapping)
 }
 
 macro_rules! mmap_functions {
@@ -37,8 +67,8 @@ macro_rules! mmap_functions {
             bytes: usize,
             mut protection: c_int,
             flags: c_int,
-            fd: c_int,
-            offset: libc::off_t,
+            mut fd: c_int,
+            mut offset: libc::off_t,
         ) -> *mut c_void {
             if let Some(session) = session::session()
                 && (fd >= 0 || flags & libc::MAP_FIXED != 0)
@@ -48,7 +78,11 @@ macro_rules! mmap_functions {
                     leaving(session, at, bytes);
                 }
                 if fd >= 0 && session.owns(fd) {
-                    protection = allowed(session, offset, protection);
+                    let Some(mapping) = place(session, Mapping { protection, fd, offset }) else {
+                        set_errno(libc::EINVAL);
+                        return libc::MAP_FAILED;
+                    };
+                    Mapping { protection, fd, offset } = mapping;
                     trace!("mmap of {bytes:#x} bytes at {at:p}, offset {offset:#x}, protection {protection}");
                 }
             }

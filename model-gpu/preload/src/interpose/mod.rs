@@ -14,7 +14,7 @@ mod status;
 use core::cell::Cell;
 use core::ffi::c_int;
 
-pub(crate) use nodes::{FIRST_RENDER_MINOR, agent_of};
+pub(crate) use nodes::{FIRST_RENDER_MINOR, agent_of, open_again, open_path};
 pub(crate) use real::{Next, real};
 
 thread_local! {

@@ -46,7 +46,7 @@ pub(crate) fn open(node: Node, flags: c_int) -> RawFd {
     }
     let fd = match node {
         Node::Kfd => duplicate(file, flags & libc::O_CLOEXEC != 0),
-        Node::Render(agent) => open_again(file, agent, flags),
+        Node::Render(agent) => open_render(file, agent, flags),
     };
     trace!("open {node:?} -> {fd}");
     fd
@@ -58,14 +58,24 @@ fn duplicate(file: RawFd, close_on_exec: bool) -> RawFd {
     unsafe { libc::fcntl(file, command, 0) }
 }
 
-/// A new open file description of the memory file, positioned at `1 + agent`.
-fn open_again(file: RawFd, agent: usize, flags: c_int) -> RawFd {
-    let path = format!("/proc/self/fd/{file}\0");
+/// Opens a path by the real C library.
+pub(crate) fn open_path(path: &str, flags: c_int) -> RawFd {
+    let path = format!("{path}\0");
     let Some(open) = real!(open: fn(*const libc::c_char, c_int, libc::mode_t) -> c_int) else {
         return fail(libc::ENOSYS);
     };
     // SAFETY: the path ends with a zero byte; the call has the signature of C's open.
-    let fd = unsafe { open(path.as_ptr().cast(), libc::O_RDWR | flags & libc::O_CLOEXEC, 0) };
+    unsafe { open(path.as_ptr().cast(), flags, 0) }
+}
+
+/// A new open file description of the file behind a descriptor of this process.
+pub(crate) fn open_again(file: RawFd, flags: c_int) -> RawFd {
+    open_path(&format!("/proc/self/fd/{file}"), flags)
+}
+
+/// A new open file description of the memory file, positioned at `1 + agent`.
+fn open_render(file: RawFd, agent: usize, flags: c_int) -> RawFd {
+    let fd = open_again(file, libc::O_RDWR | flags & libc::O_CLOEXEC);
     if fd < 0 {
         return fd;
     }

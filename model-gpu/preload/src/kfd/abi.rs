@@ -93,6 +93,10 @@ structures! {
     ImportDmabuf = 24 { va_addr: u64, handle: u64, gpu_id: u32, dmabuf_fd: u32, }
     /// `kfd_ioctl_export_dmabuf_args`
     ExportDmabuf = 16 { handle: u64, flags: u32, dmabuf_fd: u32, }
+    /// `kfd_ioctl_ipc_export_handle_args` (AMD's driver package)
+    IpcExport = 32 { handle: u64, share_handle: [u32; 4], gpu_id: u32, flags: u32, }
+    /// `kfd_ioctl_ipc_import_handle_args` (AMD's driver package)
+    IpcImport = 48 { handle: u64, va_addr: u64, mmap_offset: u64, share_handle: [u32; 4], gpu_id: u32, flags: u32, }
     /// `kfd_ioctl_svm_args` without its attributes
     SvmHead = 24 { start_addr: u64, size: u64, op: u32, nattr: u32, }
     /// `kfd_ioctl_svm_attribute`
@@ -178,6 +182,8 @@ pub(super) unsafe fn write_array<T: Plain>(at: u64, values: &[T]) {
 
 // SAFETY: any bytes are a value.
 unsafe impl Plain for u32 {}
+// SAFETY: as before.
+unsafe impl Plain for u8 {}
 
 /// Names of requests that exist but are not answered.
 pub(super) fn name(number: u8) -> Option<&'static str> {
@@ -191,8 +197,6 @@ pub(super) fn name(number: u8) -> Option<&'static str> {
         0x1f => "SMI_EVENTS",
         0x22 => "CRIU_OP",
         0x26 => "DBG_TRAP",
-        0x80 => "IPC_IMPORT_HANDLE",
-        0x81 => "IPC_EXPORT_HANDLE",
         0x82 => "DBG_TRAP of AMD's driver package",
         0x83 => "CROSS_MEMORY_COPY",
         0x84 => "RLC_SPM",

@@ -5,9 +5,10 @@ use model_gpu_core::{say, trace};
 
 use super::Errno;
 use super::abi::{
-    AllocMemory, ExportDmabuf, FreeMemory, GetDmabufInfo, ImportDmabuf, MapMemory, alloc, read_array,
+    AllocMemory, ExportDmabuf, FreeMemory, GetDmabufInfo, ImportDmabuf, IpcExport, IpcImport, MapMemory,
+    alloc, read_array, write_array,
 };
-use crate::drm::share;
+use crate::drm::{program_metadata, share};
 use crate::session::Session;
 
 type Answer = Result<(), Errno>;
@@ -48,7 +49,9 @@ pub(super) fn alloc_memory_of_gpu(session: &Session, args: &mut AllocMemory) -> 
 }
 
 pub(super) fn free_memory_of_gpu(session: &Session, args: &mut FreeMemory) -> Answer {
-    Ok(session.machine.memory.free(args.handle)?)
+    session.machine.memory.free(args.handle)?;
+    share::freed(session, args.handle);
+    Ok(())
 }
 
 /// The agents that a request names, as a mask.
@@ -94,9 +97,17 @@ pub(super) fn get_dmabuf_info(session: &Session, args: &mut GetDmabufInfo) -> An
     let fd = i32::try_from(args.dmabuf_fd).map_err(|_| INVALID)?;
     let buffer = share::find(session, fd).ok_or(INVALID)?;
     args.size = buffer.bytes;
-    args.metadata_size = 0;
     args.gpu_id = session.machine.config.gpu_ids[buffer.agent];
     args.flags = flags(&buffer);
+    let metadata = program_metadata(&buffer);
+    let room = core::mem::replace(&mut args.metadata_size, u32::try_from(metadata.len()).unwrap_or(0));
+    if args.metadata_ptr != 0 {
+        if (room as usize) < metadata.len() {
+            return Err(INVALID);
+        }
+        // SAFETY: the program says that it has `room` bytes there.
+        unsafe { write_array(args.metadata_ptr, &metadata) };
+    }
     Ok(())
 }
 
@@ -105,5 +116,23 @@ pub(super) fn import_dmabuf(session: &Session, args: &mut ImportDmabuf) -> Answe
     let fd = i32::try_from(args.dmabuf_fd).map_err(|_| INVALID)?;
     let buffer = share::find(session, fd).ok_or(INVALID)?;
     args.handle = session.machine.memory.import(&buffer, args.va_addr)?;
+    Ok(())
+}
+
+/// AMD's driver package: a name of 16 bytes by which another process finds the memory.
+pub(super) fn ipc_export_handle(session: &Session, args: &mut IpcExport) -> Answer {
+    session.agent(args.gpu_id).ok_or(INVALID)?;
+    let buffer = session.machine.memory.buffer(args.handle).ok_or(INVALID)?;
+    args.share_handle = share::name(session, &buffer, args.flags)?;
+    Ok(())
+}
+
+/// AMD's driver package: the memory behind such a name.
+pub(super) fn ipc_import_handle(session: &Session, args: &mut IpcImport) -> Answer {
+    session.agent(args.gpu_id).ok_or(INVALID)?;
+    let (buffer, flags) = share::find_named(session, args.share_handle)?;
+    args.handle = session.machine.memory.import(&buffer, args.va_addr)?;
+    args.mmap_offset = buffer.offset.unwrap_or(0);
+    args.flags = flags;
     Ok(())
 }

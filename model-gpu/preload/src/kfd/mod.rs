@@ -84,6 +84,8 @@ pub(crate) unsafe fn ioctl(session: &Session, request: c_ulong, argument: *mut c
         0x23 => call!(misc::available_memory),
         0x24 => call!(memory::export_dmabuf),
         0x25 => call!(misc::runtime_enable),
+        0x80 => call!(memory::ipc_import_handle),
+        0x81 => call!(memory::ipc_export_handle),
         other => {
             let name = abi::name(other).unwrap_or("unknown");
             say!("ioctl {other:#04x} ({name}) on /dev/kfd is not supported: EINVAL");

@@ -19,8 +19,9 @@ const HEAP_PRIVATE: u32 = 2;
 const LINK_PCI: u32 = 2;
 const LINK_XGMI: u32 = 11;
 
-/// `capability`: shared memory by address (bit 27), doorbells of 64 bits (value 2 in bits 13:12).
-const CAPABILITY: u32 = 1 << 27 | 2 << 12;
+/// `capability`: firmware that reports exceptions of queues (bit 29), shared memory by address (bit 27), debug traps
+/// (bit 15), doorbells of 64 bits (value 2 in bits 13:12).
+const CAPABILITY: u32 = 1 << 29 | 1 << 27 | 1 << 15 | 2 << 12;
 
 /// Number of a GPU's first SIMD.
 const SIMD_BASE: u32 = 0x8000_1000;
@@ -147,7 +148,6 @@ impl<'s> Node<'s> {
                 ("max_engine_clk_ccompute", 3000),
             ]);
         };
-        let several = self.settings.agents > 1;
         lines(&[
             ("cpu_cores_count", 0),
             ("simd_count", (COMPUTE_UNITS * SIMDS).into()),
@@ -173,7 +173,8 @@ impl<'s> Node<'s> {
             ("location_id", (0x300 + 0x100 * agent).into()),
             ("domain", 0),
             ("drm_render_minor", (FIRST_RENDER_MINOR + agent).into()),
-            ("hive_id", u64::from(several)),
+            // A hive of its own even for a single one: it is why runtimes offer fine-grained device memory.
+            ("hive_id", 1),
             ("num_sdma_engines", 2),
             ("num_sdma_xgmi_engines", 0),
             ("num_sdma_queues_per_engine", 6),
