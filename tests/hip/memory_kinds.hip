@@ -8,6 +8,11 @@ __global__ void fill(int* values, int first) {
     if (i < count) values[i] = first + i;
 }
 
+// The compute unit of each work-group: CU_ID, bits 11:8 of the register HW_ID (number 4).
+__global__ void units(int* numbers) {
+    if (threadIdx.x == 0) numbers[blockIdx.x] = __builtin_amdgcn_s_getreg(3 << 11 | 8 << 6 | 4);
+}
+
 static void check(const char* kind, int* values, int first, hipStream_t stream) {
     fill<<<count / 256, 256, 0, stream>>>(values, first);
     CHECK(hipStreamSynchronize(stream));
@@ -72,12 +77,15 @@ int main() {
         check("a stream with a priority", values, 6 + priority, urgent);
         CHECK(hipStreamDestroy(urgent));
     }
-    unsigned mask = 1, answer = 0;
+    unsigned mask = 4, answer = 0;
     hipStream_t narrow;
     CHECK(hipExtStreamCreateWithCUMask(&narrow, 1, &mask));
     CHECK(hipExtStreamGetCUMask(narrow, 1, &answer));
     EXPECT(answer == mask, "the mask is %#x", answer);
     check("a stream with a CU mask", values, 9, narrow);
+    units<<<count / 64, 64, 0, narrow>>>(values);
+    CHECK(hipStreamSynchronize(narrow));
+    for (int unit : to_host(values, count / 64)) EXPECT(unit == 2, "a work-group ran on compute unit %d", unit);
     CHECK(hipStreamDestroy(narrow));
     CHECK(hipFree(values));
     CHECK(hipStreamDestroy(stream));

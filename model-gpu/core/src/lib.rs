@@ -9,6 +9,7 @@ pub mod counters;
 mod dispatch;
 pub mod events;
 pub mod faults;
+mod guard;
 mod machine;
 pub mod memory;
 mod queues;

@@ -8,11 +8,11 @@ use parking_lot::{Mutex, RwLock};
 use crate::counters::Counters;
 use crate::dispatch::Pool;
 use crate::events::{Events, MemoryException};
-use crate::faults::{Action, FaultPlan, Kind};
+use crate::faults::{Action, FaultPlan, Kind, Misbehaviour, Phase};
 use crate::memory::{Buffer, Fault, Memory, Request, View};
-use crate::queues::{Doorbells, Queue, Spec, Worker};
+use crate::queues::{Doorbells, Queue, Spec, Worker, doorbells};
 use crate::signal::EMPTY_MAILBOX;
-use crate::{Refusal, Target, say};
+use crate::{Refusal, Target, guard, say};
 
 /// Most agents in one machine: an agent is one bit of a mapping's mask.
 pub const AGENT_LIMIT: usize = 16;
@@ -34,6 +34,8 @@ pub struct Config {
     pub helpers: usize,
     /// What shall misbehave.
     pub faults: Arc<FaultPlan>,
+    /// Decides the order in which work that may overlap is done.
+    pub seed: u64,
 }
 
 /// A machine with its agents. Queues run on threads of their own from their creation on.
@@ -65,6 +67,7 @@ impl Machine {
         if config.agents == 0 || config.agents > AGENT_LIMIT || config.gpu_ids.len() != config.agents {
             return Err(io::Error::from(io::ErrorKind::InvalidInput));
         }
+        guard::install();
         let memory = Memory::new(config.agents, config.vram_bytes)?;
         let doorbells = Doorbells::new(config.agents);
         Ok(Arc::new_cyclic(|this| Self {
@@ -91,7 +94,7 @@ impl Machine {
     /// # Errors
     /// A malformed ring, or no doorbell left.
     pub fn create_queue(self: &Arc<Self>, spec: Spec) -> Result<(u32, u64), Refusal> {
-        if self.misbehaves(Kind::Queue, 0) == Some(Action::Fail) {
+        if self.fails(Kind::Queue, 0) {
             return Err(Refusal::NoSlot);
         }
         let queue = Arc::new(Queue::new(self, spec, &self.doorbells)?);
@@ -145,13 +148,14 @@ impl Machine {
         Ok(())
     }
 
-    /// How the fault plan wants the next operation of a kind to misbehave; has waited already if it is to be slow.
-    pub(crate) fn misbehaves(&self, kind: Kind, bytes: u64) -> Option<Action> {
-        let action = self.config.faults.next(kind, bytes)?;
-        if let Action::Slow(time) = action {
-            std::thread::sleep(time);
-        }
-        Some(action)
+    /// How the fault plan wants the next operation of a kind to misbehave.
+    pub(crate) fn misbehaviour(&self, kind: Kind, bytes: u64) -> Option<Misbehaviour> {
+        self.config.faults.next(kind, bytes)
+    }
+
+    /// Whether the fault plan fails the next operation of a kind; has waited already if it is to be slow.
+    fn fails(&self, kind: Kind, bytes: u64) -> bool {
+        self.misbehaviour(kind, bytes).and_then(|m| m.now(Phase::Start)) == Some(Action::Fail)
     }
 
     /// Allocates memory, unless the fault plan is against it.
@@ -159,9 +163,10 @@ impl Machine {
     /// # Errors
     /// As [`Memory::allocate`].
     pub fn allocate(&self, request: &Request) -> Result<Arc<Buffer>, Refusal> {
-        match self.misbehaves(Kind::Allocate, request.bytes) {
-            Some(Action::Fail) => Err(Refusal::NoMemory),
-            _ => self.memory.allocate(request),
+        if self.fails(Kind::Allocate, request.bytes) {
+            Err(Refusal::NoMemory)
+        } else {
+            self.memory.allocate(request)
         }
     }
 
@@ -170,10 +175,19 @@ impl Machine {
     /// # Errors
     /// As [`Memory::map`].
     pub fn map(&self, id: u64, agents: u64) -> Result<(), Refusal> {
-        match self.misbehaves(Kind::Map, 0) {
-            Some(Action::Fail) => Err(Refusal::NoMemory),
-            _ => self.memory.map(id, agents),
+        if self.fails(Kind::Map, 0) { Err(Refusal::NoMemory) } else { self.memory.map(id, agents) }
+    }
+
+    /// Looks at all doorbells now, for whoever is about to wait for what they start.
+    pub fn look_at_doorbells(&self) {
+        for queue in self.queues.read().iter() {
+            doorbells::look(self, queue);
         }
+    }
+
+    /// Whether work of a queue with a higher priority on the same agent waits to start.
+    pub(crate) fn has_more_urgent(&self, than: &Queue) -> bool {
+        self.queues.read().iter().any(|queue| queue.goes_before(than))
     }
 
     /// Lets queues that wait for a signal look again.

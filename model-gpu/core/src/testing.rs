@@ -35,6 +35,7 @@ impl Bench {
             compute_units: 4,
             helpers: 1,
             faults,
+            seed: 0,
         };
         let machine = Machine::new(config).expect("a machine");
         let rights = Rights { writable: true, executable: true, public: false };
@@ -94,6 +95,7 @@ impl Bench {
             save_area,
             percentage: 100,
             priority: 7,
+            engine: 0,
         };
         let view = self.view();
         for slot in (0..ring_bytes).step_by(64) {

@@ -14,7 +14,8 @@ pub fn is_of_the_device() -> bool {
     OF_THE_DEVICE.get()
 }
 
-/// Starts a thread that takes none of the host program's signals: its handlers must not run on a stack of ours.
+/// Starts a thread that takes none of the host program's signals: its handlers must not run on a stack of ours. Only those
+/// of a failed access reach it, for the guard.
 ///
 /// # Errors
 /// The system refuses another thread.
@@ -24,6 +25,8 @@ pub fn start(name: &str, body: impl FnOnce() + Send + 'static) -> io::Result<Joi
     // SAFETY: both sets are ours; the first is filled before it is read. A new thread inherits the mask.
     unsafe {
         libc::sigfillset(all.as_mut_ptr());
+        libc::sigdelset(all.as_mut_ptr(), libc::SIGSEGV);
+        libc::sigdelset(all.as_mut_ptr(), libc::SIGBUS);
         libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
     }
     let thread = Builder::new().name(name.to_owned()).spawn(move || {

@@ -6,6 +6,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use model_gpu_core::events::{Kind as EventKind, Want};
+use model_gpu_core::memory::{Kind, Request, Rights};
 use program::{BASE, Kernel, Program};
 
 /// Where the kernels store.
@@ -146,6 +147,83 @@ fn less_group_memory_than_the_kernel_has_is_an_error() {
         std::thread::yield_now();
     }
     assert_eq!(program.value(50), 4);
+}
+
+/// Ends when `argument[1]` is not zero: s_load_dwordx2 s[4:5], s[0:1], 0; s_waitcnt lgkmcnt(0); s_load_dword s6, s[4:5], 4 glc;
+/// s_waitcnt lgkmcnt(0); s_cmp_eq_u32 s6, 0; s_cbranch_scc1 to the load; s_endpgm.
+const AWAIT: [u32; 9] =
+    [0xc006_0100, 0, 0xbf8c_c07f, 0xc003_0182, 4, 0xbf8c_c07f, 0xbf06_8006, 0xbf85_fffb, 0xbf81_0000];
+
+#[test]
+fn dispatches_without_a_barrier_bit_run_side_by_side() {
+    let program = Program::start();
+    program.memory(TARGET, 1 << 16);
+    let (waits, stores) = (program.load(&kernel(&AWAIT)), program.load_at(1, &kernel(&NUMBER)));
+    program.publish(0, waits, 64, 64, TARGET);
+    program.publish(1, stores, 64, 64, TARGET);
+    program.ring(1);
+    program.await_zero(0);
+    program.await_zero(1);
+    assert_eq!(program.machine.counters.dispatches.get(), 2);
+}
+
+#[test]
+fn the_seed_decides_which_of_two_overlapping_dispatches_stores_last() {
+    let last = |seed| {
+        let program = Program::with_seed(seed);
+        program.memory(TARGET - 4096, 1 << 16);
+        let object = program.load(&kernel(&NUMBER));
+        program.publish(0, object, 64, 64, TARGET);
+        program.publish(1, object, 64, 64, TARGET - 4);
+        program.ring(1);
+        program.await_zero(0);
+        program.await_zero(1);
+        program.machine.memory.view(0).load::<u32>(TARGET + 40).expect("mapped")
+    };
+    let results: Vec<_> = (0..12).map(last).collect();
+    assert_eq!(results, (0..12).map(last).collect::<Vec<_>>(), "the same seed, the same order");
+    assert!(results.contains(&10) && results.contains(&11), "{results:?}");
+}
+
+/// A page of this program that the device may use at its own address, and its handle.
+fn registered(program: &Program) -> (*mut libc::c_void, u64) {
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: a fresh anonymous mapping at no fixed address.
+    let page = unsafe {
+        libc::mmap(core::ptr::null_mut(), 4096, access, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0)
+    };
+    assert_ne!(page, libc::MAP_FAILED);
+    let rights = Rights { writable: true, executable: false, public: false };
+    let user = page.expose_provenance() as u64;
+    let request = Request { agent: 0, kind: Kind::User, address: TARGET, bytes: 4096, user, rights };
+    let buffer = program.machine.memory.allocate(&request).expect("the page exists");
+    program.machine.memory.map(buffer.id, 1).expect("free");
+    (page, buffer.id)
+}
+
+#[test]
+fn registered_memory_that_the_program_unmapped_unseen_is_a_fault_and_no_crash() {
+    let program = Program::start();
+    let event = program.machine.events.create(EventKind::Memory, false).expect("slot");
+    let (page, _) = registered(&program);
+    // SAFETY: the page of `registered`, which nobody but the device uses.
+    assert_eq!(unsafe { libc::munmap(page, 4096) }, 0);
+    let object = program.load(&kernel(&NUMBER));
+    program.dispatch(0, object, 64, 64, TARGET);
+    assert_eq!(await_fault(&program, event) & !0xfff, TARGET);
+    assert_eq!(program.value(0), 1, "it did not complete");
+}
+
+#[test]
+fn registered_memory_that_the_program_protected_unseen_is_a_fault_and_no_crash() {
+    let program = Program::start();
+    let event = program.machine.events.create(EventKind::Memory, false).expect("slot");
+    let (page, _) = registered(&program);
+    // SAFETY: the page of `registered`, which nobody but the device uses.
+    assert_eq!(unsafe { libc::mprotect(page, 4096, libc::PROT_NONE) }, 0);
+    let object = program.load(&kernel(&NUMBER));
+    program.dispatch(0, object, 64, 64, TARGET);
+    assert_eq!(await_fault(&program, event) & !0xfff, TARGET);
 }
 
 /// Sends 2000 interrupts for event 0 in each wave: s_mov_b32 m0, 0; s_movk_i32 s4, 2000; s_sendmsg 1; s_sub_u32 s4, s4, 1;

@@ -17,6 +17,9 @@ use crate::settings::{Settings, settings};
 /// The driver's number of the first GPU; the others follow.
 pub(crate) const FIRST_GPU_ID: u32 = 0x5001;
 
+/// Copy engines of each GPU.
+pub(crate) const COPY_ENGINES: u32 = 2;
+
 /// Compute units of each GPU.
 pub(crate) const COMPUTE_UNITS: u32 = 4;
 
@@ -78,6 +81,7 @@ impl Session {
             compute_units: COMPUTE_UNITS,
             helpers: settings.helpers,
             faults: settings.faults.clone(),
+            seed: settings.seed,
         };
         let machine = Machine::new(config).inspect_err(|error| say!("cannot make the device: {error}"))?;
         let identity = machine.memory.backing().identity()?;

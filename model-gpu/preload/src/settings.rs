@@ -23,6 +23,8 @@ pub(crate) struct Settings {
     pub(crate) faults: Arc<FaultPlan>,
     /// `MODEL_GPU_HELPERS`: threads that execute work-groups beside the queues' own.
     pub(crate) helpers: usize,
+    /// `MODEL_GPU_SEED`: decides the order of work that may overlap.
+    pub(crate) seed: u64,
 }
 
 impl Default for Settings {
@@ -36,6 +38,7 @@ impl Default for Settings {
             log: false,
             faults: Arc::default(),
             helpers: cores.saturating_sub(1).min(63),
+            seed: 0,
         }
     }
 }
@@ -83,6 +86,12 @@ impl Settings {
                 _ => say!("MODEL_GPU_HELPERS={value}: expected 0 to 1024; using {}", settings.helpers),
             }
         }
+        if let Some(value) = text("MODEL_GPU_SEED") {
+            match value.parse() {
+                Ok(seed) => settings.seed = seed,
+                Err(_) => say!("MODEL_GPU_SEED={value}: expected a whole number; using 0"),
+            }
+        }
         settings
     }
 }
@@ -124,9 +133,10 @@ mod tests {
             ("MODEL_GPU_COUNTERS", "1"),
             ("MODEL_GPU_LOG", "on"),
             ("MODEL_GPU_HELPERS", "0"),
+            ("MODEL_GPU_SEED", "7"),
             ("MODEL_GPU_FAULTS", "copy#1=fail"),
         ]);
-        assert_eq!(numbers(&settings), (2, 16 << 30, 0));
+        assert_eq!((numbers(&settings), settings.seed), ((2, 16 << 30, 0), 7));
         assert_eq!((settings.strict_vram, settings.counters, settings.log), (false, true, true));
         assert!(format!("{:?}", settings.faults).contains("Copy"));
     }

@@ -18,7 +18,7 @@ const SCENARIO: &str = "MODEL_GPU_TEST_SCENARIO";
 
 const GET_VERSION: libc::c_ulong = 0x8008_4b01;
 const GET_CLOCK_COUNTERS: libc::c_ulong = 0xc028_4b05;
-const SMI_EVENTS: libc::c_ulong = 0xc008_4b1f;
+const CROSS_MEMORY_COPY: libc::c_ulong = 0xc040_4b83;
 
 /// Plays `scenario` in a process of its own; answers its output.
 fn play(scenario: &str) -> Output {
@@ -176,8 +176,8 @@ fn others() {
 
 fn unknown() {
     let kfd = open("/dev/kfd");
-    let mut argument = [0u32; 2];
-    assert_eq!(unsafe { libc::ioctl(kfd.as_raw_fd(), SMI_EVENTS, argument.as_mut_ptr()) }, -1);
+    let mut argument = [0u32; 16];
+    assert_eq!(unsafe { libc::ioctl(kfd.as_raw_fd(), CROSS_MEMORY_COPY, argument.as_mut_ptr()) }, -1);
     assert_eq!(std::io::Error::last_os_error().raw_os_error(), Some(libc::EINVAL));
 }
 
@@ -243,7 +243,7 @@ fn an_unknown_request_is_refused_and_named() {
     let output = play("unknown");
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(
-        text.contains("model-gpu: ioctl 0x1f (SMI_EVENTS) on /dev/kfd is not supported: EINVAL"),
+        text.contains("model-gpu: ioctl 0x83 (CROSS_MEMORY_COPY) on /dev/kfd is not supported: EINVAL"),
         "{text}"
     );
 }

@@ -14,19 +14,29 @@ use crate::{GROUP_APERTURE, PRIVATE_APERTURE};
 /// Granule in which group memory is allocated.
 const GROUP_GRANULE: u32 = 512;
 
-/// The work-group at `place`, whose waves use scratch from `slots` on.
+/// Which work-group, and what of the device it takes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seat {
+    pub(super) place: Place,
+    /// The first of the scratch pieces that its waves use.
+    pub(super) slot: u32,
+    /// The compute unit that it runs on.
+    pub(super) unit: u32,
+}
+
+/// A work-group about to start.
 pub(super) fn make(
     launch: &Launch,
     descriptor: &Descriptor,
-    place: Place,
-    first_slot: u32,
+    seat: Seat,
     user: &[u32],
     spare: &mut Vec<Wave>,
 ) -> Workgroup {
     let lds = launch.packet.group_bytes.next_multiple_of(GROUP_GRANULE);
     let mut group = Workgroup::new(lds as usize);
+    let place = seat.place;
     for index in 0..place.waves() {
-        let config = config(launch, descriptor, place, index, first_slot + index);
+        let config = config(launch, descriptor, &seat, index);
         let mut wave = match spare.pop() {
             Some(mut wave) => {
                 wave.reset(&config);
@@ -34,14 +44,15 @@ pub(super) fn make(
             }
             None => Wave::new(&config),
         };
-        set_scalars(&mut wave, launch, descriptor, (place, index, first_slot + index), user);
+        set_scalars(&mut wave, launch, descriptor, (place, index, seat.slot + index), user);
         wave.set_vgpr(0, &place.packed_ids(index, descriptor.workitem_id + 1));
         group.add_wave(wave);
     }
     group
 }
 
-fn config(launch: &Launch, descriptor: &Descriptor, place: Place, index: u32, slot: u32) -> WaveConfig {
+fn config(launch: &Launch, descriptor: &Descriptor, seat: &Seat, index: u32) -> WaveConfig {
+    let slot = seat.slot + index;
     let (scratch_base, scratch_bytes_per_lane) =
         launch.scratch.map_or((0, 0), |Scratch { base, wave_bytes, .. }| {
             (base + u64::from(slot) * wave_bytes, u32::try_from(wave_bytes / 64).unwrap_or(u32::MAX))
@@ -49,7 +60,7 @@ fn config(launch: &Launch, descriptor: &Descriptor, place: Place, index: u32, sl
     WaveConfig {
         target: descriptor.target,
         entry: descriptor.entry(launch.packet.kernel_object),
-        exec: place.exec(index),
+        exec: seat.place.exec(index),
         mode: descriptor.mode,
         arch_vgprs: descriptor.arch_vgprs,
         acc_vgprs: descriptor.acc_vgprs,
@@ -57,8 +68,8 @@ fn config(launch: &Launch, descriptor: &Descriptor, place: Place, index: u32, sl
         private_base: PRIVATE_APERTURE,
         scratch_base,
         scratch_bytes_per_lane,
-        // WAVE_ID in bits 3:0 and SIMD_ID in bits 5:4 of HW_ID.
-        hardware_id: (index & 0xf) | (index & 3) << 4,
+        // WAVE_ID in bits 3:0, SIMD_ID in bits 5:4 and CU_ID in bits 11:8 of HW_ID.
+        hardware_id: (index & 0xf) | (index & 3) << 4 | (seat.unit & 0xf) << 8,
         xcc_id: 0,
     }
 }
@@ -198,7 +209,7 @@ mod tests {
         let descriptor = Descriptor::parse(Target::Gfx90a, &bytes).expect("sound");
         let user = user_registers(&bench.view(), &launch, &descriptor).expect("mapped");
         let place = Place { id: [6, 0, 0], size: [8, 8, 2] };
-        let group = make(&launch, &descriptor, place, 4, &user, &mut Vec::new());
+        let group = make(&launch, &descriptor, Seat { place, slot: 4, unit: 0 }, &user, &mut Vec::new());
         let wave = &group.waves()[1];
         assert_eq!([0, 1, 2, 3].map(|n| wave.sgpr(n)), [0x500, 0x501, 0x502, 0x503]);
         assert_eq!(wave.sgpr64(6), 0x5000, "base of the queue's scratch");
@@ -217,7 +228,7 @@ mod tests {
         let descriptor = everything(12, 3 | 1 << 7);
         let user = user_registers(&bench.view(), &launch, &descriptor).expect("mapped");
         let place = Place { id: [1, 2, 3], size: [8, 8, 2] };
-        let group = make(&launch, &descriptor, place, 4, &user, &mut Vec::new());
+        let group = make(&launch, &descriptor, Seat { place, slot: 4, unit: 2 }, &user, &mut Vec::new());
         assert_eq!(group.lds().size(), 1024);
         assert_eq!(group.waves().len(), 2);
         let wave = &group.waves()[1];
@@ -243,8 +254,8 @@ mod tests {
         let launch = launch(&bench, 0);
         let descriptor = everything(9, 0);
         let user = user_registers(&bench.view(), &launch, &descriptor).expect("nothing is read");
-        let group =
-            make(&launch, &descriptor, Place { id: [0; 3], size: [5, 3, 1] }, 0, &user, &mut Vec::new());
+        let seat = Seat { place: Place { id: [0; 3], size: [5, 3, 1] }, slot: 0, unit: 0 };
+        let group = make(&launch, &descriptor, seat, &user, &mut Vec::new());
         assert_eq!(group.waves().len(), 1);
         assert_eq!(group.waves()[0].exec(), 0x7fff);
     }

@@ -13,9 +13,9 @@ use parking_lot::{Condvar, Mutex};
 use super::descriptor::Descriptor;
 use super::environment::{self, Surroundings};
 use super::grid::Grid;
-use super::{Failure, Launch, group};
-use crate::Machine;
+use super::{Failure, Launch, Part, group};
 use crate::queues::{Queue, QueueError};
+use crate::{Machine, guard};
 
 /// Instructions of each wave in one slice: how long whoever changes a mapping may have to wait.
 const SLICE: u64 = 4096;
@@ -58,10 +58,30 @@ pub(super) struct Job {
     descriptor: Descriptor,
     grid: Grid,
     total: u64,
+    /// The compute units that it may use.
+    units: Vec<u32>,
     state: Mutex<State>,
     changed: Condvar,
     instructions: AtomicU64,
     finished: AtomicU64,
+}
+
+impl Bench {
+    /// Forgets what was decoded: code may have changed since this thread's last job.
+    pub(super) fn start(&mut self) {
+        self.code.invalidate();
+    }
+}
+
+/// What became of a thread's turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stepped {
+    /// A group went on.
+    Ran,
+    /// Others hold all that is left.
+    Wait,
+    /// Nothing is left.
+    End,
 }
 
 /// What a thread shall do next.
@@ -75,15 +95,28 @@ enum Task {
 
 impl Job {
     /// A dispatch of which at most `in_flight` work-groups run at a time.
-    pub(super) fn new(launch: Launch, descriptor: Descriptor, grid: Grid, in_flight: u32) -> Self {
-        let total = grid.groups();
-        let most = u32::try_from(total).unwrap_or(u32::MAX).min(in_flight.max(1));
-        let state = State { free: (0..most).rev().collect(), ..State::default() };
+    pub(super) fn new(
+        launch: Launch,
+        descriptor: Descriptor,
+        grid: Grid,
+        part: Part,
+        in_flight: u32,
+        units: Vec<u32>,
+    ) -> Self {
+        let half = grid.groups().div_ceil(2);
+        let (next, total) = match part {
+            Part::All => (0, grid.groups()),
+            Part::First => (0, half),
+            Part::Rest => (half, grid.groups()),
+        };
+        let most = u32::try_from(total - next).unwrap_or(u32::MAX).min(in_flight.max(1));
+        let state = State { next, free: (0..most).rev().collect(), ..State::default() };
         Self {
             launch,
             descriptor,
             grid,
             total,
+            units,
             state: Mutex::new(state),
             changed: Condvar::new(),
             instructions: AtomicU64::new(0),
@@ -110,26 +143,46 @@ impl Job {
     pub(super) fn wants_help(&self) -> bool {
         let state = self.state.lock();
         state.failure.is_none()
+            && (state.running as usize) < self.units.len()
             && (!state.waiting.is_empty() || state.next < self.total && !state.free.is_empty())
     }
 
     /// Works until nothing is left to take. The owner of the job stays until the end.
     pub(super) fn work(&self, machine: &Machine, queue: &Queue, bench: &mut Bench, owner: bool) {
-        bench.code.invalidate();
+        bench.start();
         loop {
-            let stopped = queue.shall_stop();
-            match self.take(machine, bench, stopped) {
-                Task::Run(started) => self.run(machine, queue, bench, started),
-                Task::End => return,
-                Task::Wait if !owner => return,
-                Task::Wait => {
-                    let mut state = self.state.lock();
-                    if state.running > 0 && state.waiting.is_empty() {
-                        self.changed.wait_for(&mut state, core::time::Duration::from_millis(5));
-                    }
-                }
+            match self.step(machine, queue, bench) {
+                Stepped::Ran => {}
+                Stepped::End => return,
+                Stepped::Wait if !owner => return,
+                Stepped::Wait => self.await_change(),
             }
         }
+    }
+
+    /// Takes one work-group and runs it for a while.
+    pub(super) fn step(&self, machine: &Machine, queue: &Queue, bench: &mut Bench) -> Stepped {
+        match self.take(machine, bench, queue.shall_stop()) {
+            Task::Run(started) => {
+                self.run(machine, queue, bench, started);
+                Stepped::Ran
+            }
+            Task::End => Stepped::End,
+            Task::Wait => Stepped::Wait,
+        }
+    }
+
+    /// Sleeps until another thread is done with a group, for a few milliseconds at most.
+    pub(super) fn await_change(&self) {
+        let mut state = self.state.lock();
+        if state.running > 0 && state.waiting.is_empty() {
+            self.changed.wait_for(&mut state, core::time::Duration::from_millis(5));
+        }
+    }
+
+    /// Ends the dispatch early, unless it failed by itself.
+    pub(super) fn stop(&self) {
+        self.state.lock().failure.get_or_insert(Failure::Stopped);
     }
 
     /// How the dispatch ended, once its owner's `work` has returned.
@@ -170,7 +223,9 @@ impl Job {
             state.user = Some(user.clone());
             drop(state);
             let first = slot * self.grid.waves_in_full_group();
-            let group = group::make(&self.launch, &self.descriptor, place, first, &user, &mut bench.spare);
+            let unit = self.units[slot as usize % self.units.len()];
+            let place = group::Seat { place, slot: first, unit };
+            let group = group::make(&self.launch, &self.descriptor, place, &user, &mut bench.spare);
             return Task::Run(Started { group, slot });
         }
         if let Some(started) = state.waiting.pop_front() {
@@ -183,6 +238,7 @@ impl Job {
     fn run(&self, machine: &Machine, queue: &Queue, bench: &mut Bench, mut started: Started) {
         let before: u64 = started.group.waves().iter().map(Wave::executed).sum();
         let mut outcome = Ok(Progress::Running);
+        let mut lost = None;
         for _ in 0..SLICES {
             let view = machine.memory.view(self.launch.agent);
             if view.generation() != bench.generation {
@@ -191,15 +247,19 @@ impl Job {
             }
             let surroundings = Surroundings { machine, queue, view: &view };
             outcome = started.group.run(&mut Interpreter::new(&view, &surroundings, &mut bench.code), SLICE);
-            if !matches!(outcome, Ok(Progress::Running)) || queue.shall_stop() {
+            lost = guard::missed();
+            if lost.is_some() || !matches!(outcome, Ok(Progress::Running)) || queue.shall_stop() {
                 break;
             }
         }
         let after: u64 = started.group.waves().iter().map(Wave::executed).sum();
         self.instructions.fetch_add(after - before, Ordering::Relaxed);
+        // The map is changed outside this dispatch's lock.
+        let lost = lost.map(|host| Failure::Fault(machine.memory.lost(host), kernel(&self.launch)));
         let mut state = self.state.lock();
         state.running -= 1;
         match outcome {
+            _ if lost.is_some() => state.failure = state.failure.take().or(lost),
             Ok(Progress::Running) => state.waiting.push_back(started),
             Ok(Progress::Finished) => {
                 state.free.push(started.slot);
@@ -216,11 +276,15 @@ impl Job {
     }
 }
 
+fn kernel(launch: &Launch) -> String {
+    format!("the kernel with descriptor {:#x}", launch.packet.kernel_object)
+}
+
 fn failure(exception: &Exception, launch: &Launch) -> Failure {
-    let kernel = launch.packet.kernel_object;
+    let kernel = kernel(launch);
     match exception {
         Exception::Memory { pc, fault } => {
-            let place = format!("the kernel with descriptor {kernel:#x}, at pc {pc:#x}");
+            let place = format!("{kernel}, at pc {pc:#x}");
             Failure::Fault(environment::fault(fault), place)
         }
         other => {
@@ -232,7 +296,7 @@ fn failure(exception: &Exception, launch: &Launch) -> Failure {
                     QueueError::WaveIllegalInstruction
                 }
             };
-            Failure::Queue(error, format!("the kernel with descriptor {kernel:#x}: {other}"))
+            Failure::Queue(error, format!("{kernel}: {other}"))
         }
     }
 }

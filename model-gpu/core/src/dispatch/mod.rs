@@ -5,10 +5,12 @@ mod environment;
 mod grid;
 mod group;
 mod job;
+mod order;
 mod pool;
 
 use std::sync::Arc;
 
+pub(crate) use order::Order;
 pub(crate) use pool::Pool;
 
 use crate::Machine;
@@ -66,25 +68,68 @@ pub enum Failure {
     Queue(QueueError, String),
 }
 
-/// Executes a dispatch to its end on this thread, with the pool's help.
-pub fn execute(machine: &Machine, queue: &Queue, launch: &Launch) -> Result<(), Failure> {
+/// Which of a dispatch's work-groups to execute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// All of them.
+    All,
+    /// The first half.
+    First,
+    /// The other half.
+    Rest,
+}
+
+/// Executes a dispatch, or a part of it, to its end on this thread, with the pool's help.
+pub fn execute(machine: &Machine, queue: &Queue, launch: &Launch, part: Part) -> Result<(), Failure> {
+    let job = prepare(machine, queue, launch, part)?;
+    let result = machine.pool.run(machine, queue, &job);
+    count(machine, &job);
+    result
+}
+
+/// Executes dispatches side by side on this thread, with the pool's help, in an order that `order` decides; tells
+/// `finished` of each at its end, by its index. A dispatch that cannot start is left out, and so are those behind it.
+pub fn execute_together(
+    machine: &Machine,
+    queue: &Queue,
+    launches: &[Launch],
+    order: &mut Order,
+    mut finished: impl FnMut(usize) -> Result<(), Fault>,
+) -> Result<(), Failure> {
+    let mut jobs = Vec::with_capacity(launches.len());
+    for launch in launches {
+        match prepare(machine, queue, launch, Part::All) {
+            Ok(job) => jobs.push(job),
+            Err(failure) if jobs.is_empty() => return Err(failure),
+            Err(_) => break,
+        }
+    }
+    machine.pool.run_together(machine, queue, &jobs, order, |index| {
+        count(machine, &jobs[index]);
+        finished(index).map_err(|fault| Failure::Fault(fault, "a packet".to_owned()))
+    })
+}
+
+fn count(machine: &Machine, job: &Job) {
+    machine.counters.instructions.add(job.instructions());
+    machine.counters.workgroups.add(job.finished());
+}
+
+fn prepare(machine: &Machine, queue: &Queue, launch: &Launch, part: Part) -> Result<Arc<Job>, Failure> {
     let grid = Grid::of(&launch.packet).map_err(|(error, text)| Failure::Queue(error, text))?;
     let descriptor = read_descriptor(machine, launch)?;
     check_resources(&descriptor, launch, &grid)?;
     let units = queue.enabled_units(machine.config.compute_units);
     let slots = launch.scratch.map_or(u32::MAX, |s| s.waves);
-    let waves = (units * WAVES_PER_UNIT).min(slots);
+    let all = u32::try_from(units.len()).unwrap_or(1) * WAVES_PER_UNIT;
+    let waves = all.min(slots);
     if waves < grid.waves_in_full_group() {
         let text =
             format!("a work-group of {} waves has scratch for {waves} only", grid.waves_in_full_group());
         return Err(Failure::Queue(QueueError::DispatchWorkGroup, text));
     }
     let in_flight = waves / grid.waves_in_full_group();
-    let job = Arc::new(Job::new(*launch, descriptor, grid, in_flight));
-    let result = machine.pool.run(machine, queue, &job);
-    machine.counters.instructions.add(job.instructions());
-    machine.counters.workgroups.add(job.finished());
-    result
+    Ok(Arc::new(Job::new(*launch, descriptor, grid, part, in_flight, units)))
 }
 
 fn read_descriptor(machine: &Machine, launch: &Launch) -> Result<Descriptor, Failure> {

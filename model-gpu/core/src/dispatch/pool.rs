@@ -4,12 +4,13 @@
 //! kernels that wait for something.
 
 use core::cell::RefCell;
+use core::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use parking_lot::{Condvar, Mutex};
 
-use super::Failure;
-use super::job::{Bench, Job};
+use super::job::{Bench, Job, Stepped};
+use super::{Failure, Order};
 use crate::queues::Queue;
 use crate::{Machine, thread};
 
@@ -58,6 +59,54 @@ impl Pool {
         job.result()
     }
 
+    /// Runs several jobs of a queue to their ends on this thread and the helpers, side by side: which one goes on next is
+    /// `order`'s choice. `finished` is told of each that ended well; the first failure ends the others.
+    pub(super) fn run_together(
+        &self,
+        machine: &Machine,
+        queue: &Queue,
+        jobs: &[Arc<Job>],
+        order: &mut Order,
+        mut finished: impl FnMut(usize) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        if self.most > 0
+            && let Some(queue) = machine.queue(queue.id)
+        {
+            for job in jobs.iter().filter(|job| job.is_large()) {
+                self.offer(machine, job.clone(), queue.clone());
+            }
+        }
+        let mut result = Ok(());
+        BENCH.with_borrow_mut(|bench| {
+            bench.start();
+            let mut left: Vec<_> = (0..jobs.len()).collect();
+            let mut idle = 0;
+            while !left.is_empty() {
+                let pick = order.below(left.len());
+                let job = &jobs[left[pick]];
+                match job.step(machine, queue, bench) {
+                    Stepped::Ran => idle = 0,
+                    Stepped::Wait => {
+                        idle += 1;
+                        if idle > 2 * left.len() {
+                            job.await_change();
+                        }
+                    }
+                    Stepped::End => {
+                        let index = left.swap_remove(pick);
+                        let end = job.result().and_then(|()| finished(index));
+                        if end.is_err() {
+                            jobs.iter().for_each(|job| job.stop());
+                            result = core::mem::replace(&mut result, Ok(())).and(end);
+                        }
+                    }
+                }
+            }
+        });
+        self.state.lock().jobs.retain(|(other, _)| !jobs.iter().any(|job| Arc::ptr_eq(other, job)));
+        result
+    }
+
     fn offer(&self, machine: &Machine, job: Arc<Job>, queue: Arc<Queue>) {
         let mut state = self.state.lock();
         state.jobs.push((job, queue));
@@ -80,7 +129,10 @@ fn help(machine: &Weak<Machine>, state: &Mutex<State>, bell: &Condvar) {
                     state.helpers -= 1;
                     return;
                 }
-                if let Some((job, queue)) = state.jobs.iter().find(|(job, _)| job.wants_help()) {
+                let wanted = state.jobs.iter().filter(|(job, _)| job.wants_help());
+                // The first of the most urgent.
+                let urgent = wanted.rev().max_by_key(|(_, queue)| queue.priority.load(Ordering::Relaxed));
+                if let Some((job, queue)) = urgent {
                     break (job.clone(), queue.clone());
                 }
                 state.idle += 1;

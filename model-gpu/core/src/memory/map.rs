@@ -89,6 +89,13 @@ impl Range {
         own && host < end && host + self.bytes > start
     }
 
+    /// The device address of a host address inside the range.
+    #[must_use]
+    pub fn device_address(&self, host: u64) -> Option<u64> {
+        let offset = host.checked_sub(self.host as u64)?;
+        (offset < self.bytes).then_some(self.start + offset)
+    }
+
     fn owned_by(&self, id: u64) -> bool {
         matches!(&self.owner, Owner::Buffer(buffer) if buffer.id == id)
     }

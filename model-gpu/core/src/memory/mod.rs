@@ -440,6 +440,14 @@ impl Memory {
         }
     }
 
+    /// An access to the host address `host` failed because the page is gone: takes it off the map, and answers the fault
+    /// that the device raises.
+    pub(crate) fn lost(&self, host: u64) -> Fault {
+        let device = self.map.read().iter().find_map(|range| range.device_address(host));
+        self.map_mut().cut_host(host & !(PAGE - 1), PAGE);
+        Fault { address: device.unwrap_or(host), access: Access::Read, reason: Reason::NotPresent }
+    }
+
     /// The map, for a change; its new generation makes the waves look at their code again.
     fn map_mut(&self) -> RwLockWriteGuard<'_, RangeMap> {
         let mut map = self.map.write();

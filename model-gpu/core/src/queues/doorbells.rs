@@ -10,7 +10,8 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
-use super::queue::Queue;
+use super::aql::AmdQueue;
+use super::queue::{Kind, Queue};
 use crate::memory::DOORBELL_BYTES;
 use crate::shared::Span;
 use crate::{Machine, Refusal, clock, thread};
@@ -95,7 +96,7 @@ fn page(machine: &Machine, agent: usize) -> Span<'_> {
 }
 
 /// Looks at a queue's doorbell; answers whether it was rung.
-pub(super) fn look(machine: &Machine, queue: &Queue) -> bool {
+pub(crate) fn look(machine: &Machine, queue: &Queue) -> bool {
     let page = page(machine, queue.spec.agent);
     let Some(word) = page.atomic_u64(queue.slot as usize * 8) else { return false };
     if word.load(Ordering::Relaxed) == SILENT {
@@ -105,9 +106,26 @@ pub(super) fn look(machine: &Machine, queue: &Queue) -> bool {
     if value == SILENT {
         return false;
     }
-    let reserved = machine.memory.view(queue.spec.agent).load(queue.spec.write_pointer).unwrap_or(0);
-    queue.ring(value, reserved);
+    let published = if queue.spec.kind == Kind::Aql { published(machine, queue, value) } else { 0 };
+    queue.ring(value, published);
     true
+}
+
+/// Up to where the packets behind a rung one are complete, on a queue that several producers may use; zero on others.
+fn published(machine: &Machine, queue: &Queue, rung: u64) -> u64 {
+    let view = machine.memory.view(queue.spec.agent);
+    if AmdQueue::of(queue).has_one_producer(&view) {
+        return 0;
+    }
+    let reserved = view.load(queue.spec.write_pointer).unwrap_or(0);
+    let slots = queue.spec.ring_bytes / 64;
+    let complete = |index: &u64| {
+        let header = view.load::<u16>(queue.spec.ring + index % slots * 64).unwrap_or(1);
+        header & 0xff != 1
+    };
+    let first = rung.wrapping_add(1);
+    let ring_end = reserved.min(first.saturating_add(slots));
+    (first..ring_end).take_while(complete).last().map_or(0, |last| last + 1)
 }
 
 fn watch(machine: &Weak<Machine>, stop: &AtomicBool) {

@@ -1,7 +1,7 @@
 //! Queues: rings of packets in the program's memory, each with a doorbell and a thread that executes it.
 
 mod aql;
-mod doorbells;
+pub(crate) mod doorbells;
 mod error;
 mod queue;
 mod sdma;

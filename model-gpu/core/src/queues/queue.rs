@@ -39,9 +39,11 @@ pub struct Spec {
     pub percentage: u32,
     /// The driver's priority, 0 to 15.
     pub priority: u32,
+    /// The copy engine that executes it.
+    pub engine: u32,
 }
 
-/// How long packets that were reserved before a ring wait for a ring of their own.
+/// How long packets that were published before a ring wait for a ring of their own.
 const COALESCED_RING: Duration = Duration::from_millis(1);
 
 /// Packets that may start.
@@ -49,8 +51,8 @@ const COALESCED_RING: Duration = Duration::from_millis(1);
 struct Rung {
     /// Every packet (AQL) or byte (SDMA) before this one was rung.
     limit: u64,
-    /// The write index when the doorbell was last seen, and when that was.
-    reserved: u64,
+    /// Packets before this one were published when the doorbell was last seen, and when that was.
+    published: u64,
     at: u64,
 }
 
@@ -73,6 +75,7 @@ pub struct Queue {
     stopped: AtomicBool,
     failed: AtomicBool,
     stalled: AtomicBool,
+    wants_to_start: AtomicBool,
     rung: Mutex<Rung>,
     start: Mutex<()>,
     nudges: Mutex<u64>,
@@ -102,7 +105,8 @@ impl Queue {
             stopped: AtomicBool::new(false),
             failed: AtomicBool::new(false),
             stalled: AtomicBool::new(false),
-            rung: Mutex::new(Rung { limit: 0, reserved: 0, at: 0 }),
+            wants_to_start: AtomicBool::new(false),
+            rung: Mutex::new(Rung { limit: 0, published: 0, at: 0 }),
             start: Mutex::new(()),
             nudges: Mutex::new(0),
             bell: Condvar::new(),
@@ -112,33 +116,35 @@ impl Queue {
     /// Index (AQL) or byte offset (SDMA) before which packets may start.
     ///
     /// Several producers may ring out of order and between two looks at the doorbell, so that a lower value hides a
-    /// higher one; packets that were reserved at the time of a ring therefore count as rung a millisecond later.
+    /// higher one. On a queue for several producers, packets that were complete when the doorbell was seen therefore count
+    /// as rung a millisecond later; a single producer's rings only rise, and there nothing but the value counts.
     #[must_use]
     pub fn limit(&self) -> u64 {
         let mut rung = self.rung.lock();
-        if rung.reserved > rung.limit && self.spec.kind == Kind::Aql {
+        if rung.published > rung.limit {
             let age = Duration::from_nanos(clock::nanoseconds().saturating_sub(rung.at));
             if age > COALESCED_RING {
-                rung.limit = rung.reserved;
+                rung.limit = rung.published;
             }
         }
         rung.limit
     }
 
-    /// Whether packets were reserved that may count as rung soon.
+    /// Whether packets were published that may count as rung soon.
     #[must_use]
     pub(super) fn may_owe_a_ring(&self) -> bool {
         let rung = self.rung.lock();
-        self.spec.kind == Kind::Aql && rung.reserved > rung.limit
+        rung.published > rung.limit
     }
 
-    /// The doorbell was written with `value` while the write index was `reserved`.
-    pub(super) fn ring(&self, value: u64, reserved: u64) {
+    /// The doorbell was written with `value`; `published` says up to where packets of other producers were complete then,
+    /// zero if the queue has none.
+    pub(super) fn ring(&self, value: u64, published: u64) {
         {
             let mut rung = self.rung.lock();
             let limit = if self.spec.kind == Kind::Aql { value.wrapping_add(1) } else { value };
             rung.limit = rung.limit.max(limit);
-            rung.reserved = reserved;
+            rung.published = published;
             rung.at = clock::nanoseconds();
         }
         self.nudge();
@@ -157,19 +163,41 @@ impl Queue {
         self.nudge();
     }
 
-    /// How many of the agent's compute units the queue may use; never none.
+    /// Which of the agent's compute units the queue may use; all if its mask leaves none.
     #[must_use]
-    pub(crate) fn enabled_units(&self, all: u32) -> u32 {
+    pub(crate) fn enabled_units(&self, all: u32) -> Vec<u32> {
         let mask = self.cu_mask.lock();
-        if mask.is_empty() {
-            return all;
-        }
-        (0..all)
-            .filter(|unit| mask.get((unit / 32) as usize).is_some_and(|word| word >> (unit % 32) & 1 != 0))
-            .count()
-            .try_into()
-            .unwrap_or(all)
-            .max(1)
+        let enabled =
+            |unit: &u32| mask.get((unit / 32) as usize).is_some_and(|word| word >> (unit % 32) & 1 != 0);
+        let units: Vec<_> = (0..all).filter(enabled).collect();
+        if units.is_empty() { (0..all).collect() } else { units }
+    }
+
+    /// Whether the doorbell was rung for packet `next`.
+    pub(super) fn has_rung_packets_from(&self, next: u64) -> bool {
+        next < self.rung.lock().limit
+    }
+
+    /// Whether work is there that only waits for its turn.
+    #[must_use]
+    pub(crate) fn wants_to_start(&self) -> bool {
+        self.wants_to_start.load(Ordering::Acquire)
+    }
+
+    /// Whether this queue's work shall start before that of `other`: it waits for its turn, on the same agent, and is more
+    /// urgent.
+    #[must_use]
+    pub(crate) fn goes_before(&self, other: &Self) -> bool {
+        let priority = |queue: &Self| queue.priority.load(Ordering::Relaxed);
+        self.spec.agent == other.spec.agent
+            && priority(self) > priority(other)
+            && self.may_start()
+            && self.wants_to_start()
+    }
+
+    /// Notes that the next packet could start, or that none can.
+    pub(super) fn set_wants_to_start(&self, wants: bool) {
+        self.wants_to_start.store(wants, Ordering::Release);
     }
 
     /// Whether packets may start at all.
@@ -232,5 +260,35 @@ impl Queue {
             }
             None => self.bell.wait(&mut nudges),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::QueueKind;
+    use crate::testing::Bench;
+
+    #[test]
+    fn work_of_a_more_urgent_queue_goes_first_and_not_the_other_way() {
+        let bench = Bench::new();
+        let (low, high) = (bench.queue(QueueKind::Aql, 4096).queue, bench.queue(QueueKind::Aql, 4096).queue);
+        high.update(100, 9);
+        assert!(!high.goes_before(&low), "it has no work");
+        high.set_wants_to_start(true);
+        low.set_wants_to_start(true);
+        assert!(high.goes_before(&low));
+        assert!(!low.goes_before(&high));
+        high.update(0, 9);
+        assert!(!high.goes_before(&low), "it is suspended");
+    }
+
+    #[test]
+    fn a_mask_names_the_compute_units() {
+        let queue = Bench::new().queue(QueueKind::Aql, 4096).queue;
+        assert_eq!(queue.enabled_units(4), [0, 1, 2, 3]);
+        *queue.cu_mask.lock() = vec![0b1010];
+        assert_eq!(queue.enabled_units(4), [1, 3]);
+        *queue.cu_mask.lock() = vec![0];
+        assert_eq!(queue.enabled_units(2), [0, 1], "a queue always has some");
     }
 }

@@ -46,18 +46,25 @@ impl Worker {
 pub(super) trait Processor {
     /// Executes the next packet if it may start.
     fn step(&mut self) -> Step;
+
+    /// Index of the next packet, as the doorbell counts.
+    fn next(&self) -> u64;
 }
 
 fn run(machine: &Machine, queue: &Queue, processor: &mut impl Processor) {
     let mut looks = 0;
+    let mut waits = false;
     while !queue.is_stopped() {
         let seen = queue.nudges();
-        match processor.step() {
+        queue.set_wants_to_start(!waits && queue.has_rung_packets_from(processor.next()));
+        let step = processor.step();
+        waits = step == Step::Waiting;
+        match step {
             Step::Done => looks = 0,
             Step::Halted => queue.sleep(seen, None),
             step @ (Step::Waiting | Step::Idle) => {
                 if doorbells::look(machine, queue) {
-                    looks = 0;
+                    (looks, waits) = (0, false);
                     continue;
                 }
                 looks += 1;

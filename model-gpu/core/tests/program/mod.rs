@@ -25,6 +25,10 @@ pub struct Program {
 
 impl Program {
     pub fn start() -> Self {
+        Self::with_seed(0)
+    }
+
+    pub fn with_seed(seed: u64) -> Self {
         let config = Config {
             target: Target::default(),
             agents: 1,
@@ -33,6 +37,7 @@ impl Program {
             compute_units: 4,
             helpers: 1,
             faults: Arc::default(),
+            seed,
         };
         let machine = Machine::new(config).expect("a machine");
         let rights = Rights { writable: true, executable: true, public: false };
@@ -56,6 +61,7 @@ impl Program {
             save_area: 0,
             percentage: 100,
             priority: 7,
+            engine: 0,
         };
         let (id, doorbell) = machine.create_queue(spec).expect("sound");
         Self { machine, id, doorbell, ring, amd, signals }
@@ -104,7 +110,13 @@ pub struct Kernel<'k> {
 impl Program {
     /// Loads a kernel that wants its argument pointer in s[0:1] and its work-group number in s2; answers its object.
     pub fn load(&self, kernel: &Kernel<'_>) -> u64 {
-        let (object, code) = (BASE + 0x40000, BASE + 0x40100);
+        self.load_at(0, kernel)
+    }
+
+    /// The same, for one of several kernels.
+    pub fn load_at(&self, place: u64, kernel: &Kernel<'_>) -> u64 {
+        let object = BASE + 0x40000 + 0x1000 * place;
+        let code = object + 0x100;
         let view = self.machine.memory.view(0);
         view.store(object, kernel.group_bytes).expect("mapped");
         view.store(object + 16, 0x100u64).expect("mapped");
@@ -121,6 +133,12 @@ impl Program {
 
     /// Dispatches `items` work-items in groups of `group`, with one 64-bit argument; completes signal `index`.
     pub fn dispatch(&self, index: u64, object: u64, items: u32, group: u16, argument: u64) {
+        self.publish(index, object, items, group, argument);
+        self.ring(index);
+    }
+
+    /// The same without a ring.
+    pub fn publish(&self, index: u64, object: u64, items: u32, group: u16, argument: u64) {
         let view = self.machine.memory.view(0);
         let (at, arguments) = (self.ring + 64 * (index % SLOTS), BASE + 0x50000 + 64 * index);
         view.store(arguments, argument).expect("mapped");
@@ -136,8 +154,6 @@ impl Program {
         view.store(at + 56, self.signal(index)).expect("mapped");
         view.store(self.amd + 56, index + 1).expect("mapped");
         view.store(at, 2u16).expect("mapped");
-        drop(view);
-        self.ring(index);
     }
 
     /// Allocates and maps memory at `address`; answers its handle.

@@ -3,8 +3,6 @@
 use core::ffi::{c_char, c_int};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use parking_lot::Mutex;
-
 use super::files::ours;
 use crate::interpose::{Inside, fail, real, set_errno};
 use crate::sysfs::{self, Entry};
@@ -16,13 +14,20 @@ struct Stream {
     current: libc::dirent,
 }
 
-/// Addresses of the open streams of ours.
-static OPEN: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+/// Addresses of the open streams of ours, zero for a free place. No lock: a forked child might find it held.
+static OPEN: [AtomicUsize; 64] = [const { AtomicUsize::new(0) }; 64];
 /// Their number: without any, every directory call passes at once.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 fn is_ours(stream: *mut libc::DIR) -> bool {
-    COUNT.load(Ordering::Acquire) > 0 && OPEN.lock().contains(&stream.addr())
+    !stream.is_null()
+        && COUNT.load(Ordering::Acquire) > 0
+        && OPEN.iter().any(|place| place.load(Ordering::Acquire) == stream.addr())
+}
+
+/// Puts `new` in a place that holds `old`.
+fn replace(old: usize, new: usize) -> bool {
+    OPEN.iter().any(|place| place.compare_exchange(old, new, Ordering::AcqRel, Ordering::Relaxed).is_ok())
 }
 
 /// # Safety
@@ -40,8 +45,14 @@ unsafe fn open(path: *const c_char) -> Option<*mut libc::DIR> {
     // SAFETY: all-zero is a value of the structure.
     let current = unsafe { core::mem::zeroed() };
     let stream = Box::into_raw(Box::new(Stream { names, next: 0, current })).cast::<libc::DIR>();
-    OPEN.lock().push(stream.addr());
     COUNT.fetch_add(1, Ordering::AcqRel);
+    if !replace(0, stream.addr()) {
+        COUNT.fetch_sub(1, Ordering::AcqRel);
+        // SAFETY: the stream came from a box just now and nobody else has it.
+        drop(unsafe { Box::from_raw(stream.cast::<Stream>()) });
+        set_errno(libc::EMFILE);
+        return Some(core::ptr::null_mut());
+    }
     Some(stream)
 }
 
@@ -108,7 +119,7 @@ readdir_functions!(readdir, readdir64);
 #[unsafe(no_mangle)]
 unsafe extern "C" fn closedir(stream: *mut libc::DIR) -> c_int {
     if is_ours(stream) {
-        OPEN.lock().retain(|open| *open != stream.addr());
+        replace(stream.addr(), 0);
         COUNT.fetch_sub(1, Ordering::AcqRel);
         // SAFETY: a stream of ours was made from a box by `open`; it has just left the list, so this is its end.
         drop(unsafe { Box::from_raw(stream.cast::<Stream>()) });

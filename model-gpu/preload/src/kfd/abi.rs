@@ -55,6 +55,10 @@ structures! {
         lds_base: u64, lds_limit: u64, scratch_base: u64, scratch_limit: u64, gpuvm_base: u64, gpuvm_limit: u64,
         gpu_id: u32, pad: u32,
     }
+    /// `kfd_ioctl_get_process_apertures_args`
+    GetProcessApertures = 400 { apertures: [DeviceApertures; 7], num_of_nodes: u32, pad: u32, }
+    /// `kfd_ioctl_smi_events_args`
+    SmiEvents = 8 { gpu_id: u32, anon_fd: u32, }
     /// `kfd_ioctl_get_process_apertures_new_args`
     GetProcessAperturesNew = 16 { apertures_ptr: u64, num_of_nodes: u32, pad: u32, }
     /// `kfd_ioctl_create_event_args`
@@ -188,13 +192,11 @@ unsafe impl Plain for u8 {}
 /// Names of requests that exist but are not answered.
 pub(super) fn name(number: u8) -> Option<&'static str> {
     Some(match number {
-        0x06 => "GET_PROCESS_APERTURES",
         0x0d => "DBG_REGISTER",
         0x0e => "DBG_UNREGISTER",
         0x0f => "DBG_ADDRESS_WATCH",
         0x10 => "DBG_WAVE_CONTROL",
         0x1b => "GET_QUEUE_WAVE_STATE",
-        0x1f => "SMI_EVENTS",
         0x22 => "CRIU_OP",
         0x26 => "DBG_TRAP",
         0x82 => "DBG_TRAP of AMD's driver package",

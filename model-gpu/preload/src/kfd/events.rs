@@ -81,6 +81,8 @@ pub(super) fn wait_events(session: &Session, args: &mut WaitEvents) -> Answer {
             age: u64::from(event.data[0]) | u64::from(event.data[1]) << 32,
         })
         .collect();
+    // Whoever waits has rung just now.
+    session.machine.look_at_doorbells();
     let timeout = (args.timeout != INFINITE).then(|| Duration::from_millis(args.timeout.into()));
     let Ok((found, fulfilled)) = session.machine.events.wait(&wants, args.wait_for_all != 0, timeout) else {
         args.wait_result = FAIL;

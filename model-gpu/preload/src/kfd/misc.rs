@@ -4,9 +4,9 @@ use model_gpu_core::{GROUP_APERTURE, PRIVATE_APERTURE, clock};
 
 use super::Errno;
 use super::abi::{
-    AcquireVm, AvailableMemory, DeviceApertures, GetClockCounters, GetProcessAperturesNew, GetTileConfig,
-    GetVersion, RuntimeEnable, SetMemoryPolicy, SetScratchBackingVa, SetTrapHandler, SetXnackMode,
-    write_array,
+    AcquireVm, AvailableMemory, DeviceApertures, GetClockCounters, GetProcessApertures,
+    GetProcessAperturesNew, GetTileConfig, GetVersion, RuntimeEnable, SetMemoryPolicy, SetScratchBackingVa,
+    SetTrapHandler, SetXnackMode, SmiEvents, write_array,
 };
 use crate::session::Session;
 
@@ -52,24 +52,34 @@ pub(super) fn get_process_apertures_new(session: &Session, args: &mut GetProcess
         return Ok(());
     }
     let room = args.num_of_nodes.min(all);
-    let apertures: Vec<_> = gpus
-        .iter()
-        .take(room as usize)
-        .map(|gpu_id| DeviceApertures {
-            lds_base: GROUP_APERTURE,
-            lds_limit: GROUP_APERTURE + APERTURE_BYTES - 1,
-            scratch_base: PRIVATE_APERTURE,
-            scratch_limit: PRIVATE_APERTURE + APERTURE_BYTES - 1,
-            gpuvm_base: GPUVM.0,
-            gpuvm_limit: GPUVM.1,
-            gpu_id: *gpu_id,
-            pad: 0,
-        })
-        .collect();
+    let apertures: Vec<_> = gpus.iter().take(room as usize).map(|gpu_id| apertures(*gpu_id)).collect();
     // SAFETY: the program says that it has room for `num_of_nodes` structures there.
     unsafe { write_array(args.apertures_ptr, &apertures) };
     args.num_of_nodes = room;
     Ok(())
+}
+
+/// The old form: room for seven GPUs inside the structure.
+pub(super) fn get_process_apertures(session: &Session, args: &mut GetProcessApertures) -> Answer {
+    let gpus = &session.machine.config.gpu_ids;
+    for (place, gpu_id) in args.apertures.iter_mut().zip(gpus) {
+        *place = apertures(*gpu_id);
+    }
+    args.num_of_nodes = u32::try_from(gpus.len().min(args.apertures.len())).unwrap_or(0);
+    Ok(())
+}
+
+fn apertures(gpu_id: u32) -> DeviceApertures {
+    DeviceApertures {
+        lds_base: GROUP_APERTURE,
+        lds_limit: GROUP_APERTURE + APERTURE_BYTES - 1,
+        scratch_base: PRIVATE_APERTURE,
+        scratch_limit: PRIVATE_APERTURE + APERTURE_BYTES - 1,
+        gpuvm_base: GPUVM.0,
+        gpuvm_limit: GPUVM.1,
+        gpu_id,
+        pad: 0,
+    }
 }
 
 pub(super) fn acquire_vm(session: &Session, args: &mut AcquireVm) -> Answer {
@@ -107,6 +117,20 @@ pub(super) fn set_xnack_mode(_: &Session, args: &mut SetXnackMode) -> Answer {
 
 pub(super) fn available_memory(session: &Session, args: &mut AvailableMemory) -> Answer {
     args.available = session.machine.memory.available(agent(session, args.gpu_id)?);
+    Ok(())
+}
+
+/// A stream of the driver's notes about page migrations, evictions and resets: none of that happens here, so it is silent.
+pub(super) fn smi_events(session: &Session, args: &mut SmiEvents) -> Answer {
+    agent(session, args.gpu_id)?;
+    let mut ends = [-1; 2];
+    let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC;
+    // SAFETY: there is room for two descriptors.
+    if unsafe { libc::socketpair(libc::AF_UNIX, kind, 0, ends.as_mut_ptr()) } != 0 {
+        return Err(Errno(libc::EMFILE));
+    }
+    // The other end stays open: a program that reads must wait, not see an end.
+    args.anon_fd = ends[0].cast_unsigned();
     Ok(())
 }
 

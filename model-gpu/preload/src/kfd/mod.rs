@@ -57,6 +57,7 @@ pub(crate) unsafe fn ioctl(session: &Session, request: c_ulong, argument: *mut c
         0x03 => call!(queues::destroy_queue),
         0x04 => call!(misc::set_memory_policy),
         0x05 => call!(misc::get_clock_counters),
+        0x06 => call!(misc::get_process_apertures),
         0x07 => call!(queues::update_queue),
         0x08 => call!(events::create_event),
         0x09 => call!(events::destroy_event),
@@ -76,6 +77,7 @@ pub(crate) unsafe fn ioctl(session: &Session, request: c_ulong, argument: *mut c
         0x1c => call!(memory::get_dmabuf_info),
         0x1d => call!(memory::import_dmabuf),
         0x1e => call!(queues::alloc_queue_gws),
+        0x1f => call!(misc::smi_events),
         0x20 => {
             // SAFETY: the caller promises the structure with its attributes behind it.
             ("svm", unsafe { svm::svm(session, argument) })

@@ -4,7 +4,7 @@ use model_gpu_core::{QueueKind, QueueSpec, say};
 
 use super::Errno;
 use super::abi::{AllocQueueGws, CreateQueue, Number, SetCuMask, UpdateQueue, read_array};
-use crate::session::Session;
+use crate::session::{COPY_ENGINES, Session};
 
 type Answer = Result<(), Errno>;
 
@@ -33,9 +33,31 @@ fn kind(queue_type: u32) -> Result<QueueKind, Errno> {
     }
 }
 
+/// `KFD_IOC_QUEUE_TYPE_SDMA_BY_ENG_ID`
+const SDMA_BY_ENGINE: u32 = 4;
+
+/// The copy engine of a new queue: the one asked for, or the one with the fewest queues.
+fn engine(session: &Session, agent: usize, args: &CreateQueue) -> u32 {
+    if args.queue_type == SDMA_BY_ENGINE {
+        return args.sdma_engine_id;
+    }
+    let queues = session.machine.queues();
+    let of = |engine: u32| {
+        let on = |q: &&_| {
+            let spec: &QueueSpec = q;
+            spec.agent == agent && spec.kind == QueueKind::Sdma && spec.engine == engine
+        };
+        queues.iter().map(|q| &q.spec).filter(on).count()
+    };
+    (0..COPY_ENGINES).min_by_key(|engine| of(*engine)).unwrap_or(0)
+}
+
 pub(super) fn create_queue(session: &Session, args: &mut CreateQueue) -> Answer {
     let agent = session.agent(args.gpu_id).ok_or(INVALID)?;
     if args.queue_percentage & 0xff > MAX_PERCENTAGE || args.queue_priority > MAX_PRIORITY {
+        return Err(INVALID);
+    }
+    if args.queue_type == SDMA_BY_ENGINE && args.sdma_engine_id >= COPY_ENGINES {
         return Err(INVALID);
     }
     let spec = QueueSpec {
@@ -48,6 +70,7 @@ pub(super) fn create_queue(session: &Session, args: &mut CreateQueue) -> Answer 
         save_area: args.ctx_save_restore_address,
         percentage: args.queue_percentage & 0xff,
         priority: args.queue_priority,
+        engine: engine(session, agent, args),
     };
     (args.queue_id, args.doorbell_offset) = session.machine.create_queue(spec)?;
     Ok(())

@@ -4,7 +4,7 @@ use core::fmt::Write;
 
 use super::{DEVICE_ID, Entry};
 use crate::interpose::FIRST_RENDER_MINOR;
-use crate::session::{COMPUTE_UNITS, FIRST_GPU_ID};
+use crate::session::{COMPUTE_UNITS, COPY_ENGINES, FIRST_GPU_ID};
 use crate::settings::Settings;
 
 /// SIMDs in a compute unit.
@@ -175,7 +175,7 @@ impl<'s> Node<'s> {
             ("drm_render_minor", (FIRST_RENDER_MINOR + agent).into()),
             // A hive of its own even for a single one: it is why runtimes offer fine-grained device memory.
             ("hive_id", 1),
-            ("num_sdma_engines", 2),
+            ("num_sdma_engines", COPY_ENGINES.into()),
             ("num_sdma_xgmi_engines", 0),
             ("num_sdma_queues_per_engine", 6),
             ("num_cp_queues", 8),

@@ -7,6 +7,7 @@ use crate::signal::Signal;
 
 /// Byte offsets in `amd_queue_t` and `amd_queue_v2_t` (amd_hsa_queue.h).
 mod offset {
+    pub const TYPE: u64 = 0;
     pub const CAPS: u64 = 40;
     pub const READ_DISPATCH_ID: u64 = 128;
     pub const TMPRING_SIZE: u64 = 140;
@@ -98,6 +99,11 @@ impl AmdQueue {
 
     fn at(self, offset: u64) -> u64 {
         self.address.wrapping_add(offset)
+    }
+
+    /// Whether the program promised to ring from one thread at a time only (`HSA_QUEUE_TYPE_SINGLE`).
+    pub(in crate::queues) fn has_one_producer(self, view: &View<'_>) -> bool {
+        view.load::<u32>(self.at(offset::TYPE)) == Ok(1)
     }
 
     /// Says that scratch may be reclaimed without stopping the queue, as the firmware of this device does.

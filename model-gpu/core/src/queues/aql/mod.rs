@@ -1,7 +1,7 @@
 //! The packet processor of AQL queues: executes architected and vendor packets in ring order.
 //!
-//! Packets start in order and only up to the rung doorbell. Each packet ends before the next one starts, which is one
-//! of the orders that packets without a barrier bit may take.
+//! Packets start in order and only up to the rung doorbell. Dispatches without a barrier bit run beside the dispatch before
+//! them, in an order that the machine's seed decides; every other packet ends before the next one starts.
 
 mod amd_queue;
 mod barrier;
@@ -20,14 +20,20 @@ use scratch::{Grant, ScratchKeeper};
 
 use super::worker::Processor as Process;
 use super::{Queue, QueueError, Step};
-use crate::dispatch::{self, Failure, Launch};
-use crate::faults::{Action, Kind};
+use crate::dispatch::{self, Failure, Launch, Order, Part};
+use crate::faults::{Action, Kind, Misbehaviour, Phase};
 use crate::memory::{Fault, View};
 use crate::signal::Signal;
-use crate::{Machine, clock, say, trace};
+use crate::{Machine, clock, guard, say, trace};
 
 /// Bytes of a packet.
 const PACKET: u64 = 64;
+
+/// Most dispatches that run side by side on one queue.
+const MOST_TOGETHER: u64 = 4;
+
+/// Ticks for which a dispatch lets more urgent queues of its agent go first: 2 ms. They may wait for it, so not for ever.
+const PATIENCE: u64 = 200_000;
 
 /// Executes the packets of one queue.
 #[derive(Debug)]
@@ -40,6 +46,7 @@ pub(super) struct Processor<'m> {
     next: u64,
     /// When the next packet was first looked at, in ticks.
     began: Option<u64>,
+    order: Order,
 }
 
 /// Why a packet was not completed.
@@ -61,6 +68,16 @@ impl From<Fault> for Trouble {
     }
 }
 
+impl From<Failure> for Trouble {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Stopped => Self::Stopped,
+            Failure::Fault(fault, place) => Self::Fault(fault, place),
+            Failure::Queue(error, text) => Self::Error(error, text),
+        }
+    }
+}
+
 impl<'m> Processor<'m> {
     pub(super) fn new(machine: &'m Machine, queue: &'m Queue) -> Self {
         let amd = AmdQueue::of(queue);
@@ -68,7 +85,8 @@ impl<'m> Processor<'m> {
         // A queue whose own structure is out of reach faults at its first packet.
         let next = view.load(queue.spec.read_pointer).unwrap_or(0);
         let _ = amd.announce_capabilities(&view);
-        Self { machine, queue, amd, scratch: ScratchKeeper::default(), next, began: None }
+        let order = Order::new(machine.config.seed, queue.id);
+        Self { machine, queue, amd, scratch: ScratchKeeper::default(), next, began: None, order }
     }
 
     fn view(&self) -> View<'m> {
@@ -76,8 +94,7 @@ impl<'m> Processor<'m> {
     }
 
     fn try_step(&mut self) -> Result<(), Trouble> {
-        let slot = self.next % (self.queue.spec.ring_bytes / PACKET);
-        let address = self.queue.spec.ring + slot * PACKET;
+        let address = self.address(self.next);
         let header = Header(self.view().load(address)?);
         if header.packet_type() == PacketType::Invalid {
             return Err(Trouble::Wait);
@@ -85,20 +102,33 @@ impl<'m> Processor<'m> {
         // The acquire fence of the packet, and more: everything its producer wrote is visible.
         fence(Ordering::SeqCst);
         let began = *self.began.get_or_insert_with(clock::ticks);
-        let signal = self.execute(header, address)?;
-        self.retire(address, signal, began)?;
+        let signal = self.execute(header, address, began)?;
+        if let Some(host) = guard::missed() {
+            return Err(self.machine.memory.lost(host).into());
+        }
+        let Some(signal) = signal else { return Ok(()) };
+        self.free()?;
+        self.complete(signal, began)?;
         Ok(())
     }
 
-    /// Executes a packet to its end; answers the signal to complete.
-    fn execute(&mut self, header: Header, address: u64) -> Result<Signal, Trouble> {
+    /// Device address of packet `index`.
+    fn address(&self, index: u64) -> u64 {
+        self.queue.spec.ring + index % (self.queue.spec.ring_bytes / PACKET) * PACKET
+    }
+
+    /// Executes a packet to its end; answers the signal to complete, or nothing if that was done already.
+    fn execute(&mut self, header: Header, address: u64, began: u64) -> Result<Option<Signal>, Trouble> {
         let counters = &self.machine.counters;
         let view = self.view();
         let (signal, count) = match header.packet_type() {
             PacketType::Invalid => return Err(Trouble::Wait),
             PacketType::KernelDispatch => {
                 drop(view);
-                (self.dispatch(address)?, &counters.dispatches)
+                match self.dispatch(address, began)? {
+                    Some(signal) => (signal, &counters.dispatches),
+                    None => return Ok(None),
+                }
             }
             PacketType::BarrierAnd => (barrier::and(&view, address)?, &counters.barrier_and),
             PacketType::BarrierOr => (barrier::or(&view, address)?, &counters.barrier_or),
@@ -120,20 +150,25 @@ impl<'m> Processor<'m> {
             }
         };
         count.add(1);
-        Ok(signal)
+        Ok(Some(signal))
     }
 
-    /// Gives the slot back and completes the packet's signal.
-    fn retire(&mut self, address: u64, signal: Signal, began: u64) -> Result<(), Fault> {
+    /// Gives the next packet's slot back.
+    fn free(&mut self) -> Result<(), Fault> {
+        let view = self.view();
+        view.store(self.address(self.next), PacketType::INVALID_HEADER)?;
+        self.next += 1;
+        self.began = None;
+        view.store(self.queue.spec.read_pointer, self.next)
+    }
+
+    /// Completes a packet's signal.
+    fn complete(&self, signal: Signal, began: u64) -> Result<(), Fault> {
         let view = self.view();
         // The release fence of the packet, and more.
         fence(Ordering::SeqCst);
         let ticks = self.amd.profiling(&view)?.then(|| (began, clock::ticks()));
-        view.store(address, PacketType::INVALID_HEADER)?;
-        trace!("queue {}: packet {} done, signal {:#x}", self.queue.id, self.next, signal.0);
-        self.next += 1;
-        self.began = None;
-        view.store(self.queue.spec.read_pointer, self.next)?;
+        trace!("queue {}: packet done before {}, signal {:#x}", self.queue.id, self.next, signal.0);
         signal.complete(&view, &self.machine.events, ticks)?;
         drop(view);
         if !signal.is_null() {
@@ -142,7 +177,10 @@ impl<'m> Processor<'m> {
         Ok(())
     }
 
-    fn dispatch(&mut self, address: u64) -> Result<Signal, Trouble> {
+    fn dispatch(&mut self, address: u64, began: u64) -> Result<Option<Signal>, Trouble> {
+        if clock::ticks().saturating_sub(began) < PATIENCE && self.machine.has_more_urgent(self.queue) {
+            return Err(Trouble::Wait);
+        }
         let start = self.queue.starting();
         if !self.queue.may_start() {
             return Err(Trouble::Wait);
@@ -151,37 +189,99 @@ impl<'m> Processor<'m> {
         let packet = Dispatch::read(&view, address)?;
         let grant = self.scratch.acquire(&view, &self.amd, &self.machine.events, &packet, self.next)?;
         let Grant::Ready(scratch) = grant else { return Err(Trouble::Wait) };
+        trace!("queue {}: packet {} dispatches {:#x}", self.queue.id, self.next, packet.kernel_object);
+        let launch = self.launch(self.next, packet, scratch);
+        debug_assert_eq!(launch.packet_address, address);
+        let followers = self.followers(&view);
         drop(view);
         drop(start);
-        trace!("queue {}: packet {} dispatches {:#x}", self.queue.id, self.next, packet.kernel_object);
-        let launch = Launch {
+        let together = !followers.is_empty();
+        if together {
+            self.dispatch_together(&[vec![launch], followers].concat(), began)?;
+        } else {
+            self.dispatch_alone(&launch)?;
+        }
+        self.scratch.after(&self.view(), &self.amd, &self.machine.events)?;
+        Ok((!together).then_some(packet.completion_signal))
+    }
+
+    fn launch(&self, index: u64, packet: Dispatch, scratch: Option<dispatch::Scratch>) -> Launch {
+        Launch {
             agent: self.queue.spec.agent,
             packet,
-            packet_address: address,
+            packet_address: self.address(index),
             queue: self.amd,
-            dispatch_id: self.next,
+            dispatch_id: index,
             scratch,
+        }
+    }
+
+    /// Dispatches behind the next packet that may run beside it: rung, without a barrier bit and without private memory,
+    /// which a queue has only once. None while the fault plan counts dispatches.
+    fn followers(&self, view: &View<'_>) -> Vec<Launch> {
+        if self.machine.config.faults.concerns(Kind::Dispatch) {
+            return Vec::new();
+        }
+        let slots = self.queue.spec.ring_bytes / PACKET;
+        let end = self.queue.limit().min(self.next + MOST_TOGETHER.min(slots));
+        let follower = |index| {
+            let at = self.address(index);
+            let header = Header(view.load(at).ok()?);
+            if header.packet_type() != PacketType::KernelDispatch || header.barrier() {
+                return None;
+            }
+            fence(Ordering::SeqCst);
+            let packet = Dispatch::read(view, at).ok()?;
+            (packet.private_bytes == 0).then(|| self.launch(index, packet, None))
         };
-        match self.machine.misbehaves(Kind::Dispatch, 0) {
+        (self.next + 1..end).map_while(follower).collect()
+    }
+
+    fn dispatch_alone(&self, launch: &Launch) -> Result<(), Trouble> {
+        let misbehaviour = self.machine.misbehaviour(Kind::Dispatch, 0);
+        let execute = |part| dispatch::execute(self.machine, self.queue, launch, part);
+        self.misbehave(misbehaviour, Phase::Start)?;
+        if misbehaviour.is_some_and(|m| m.phase == Phase::Middle) {
+            execute(Part::First)?;
+            self.misbehave(misbehaviour, Phase::Middle)?;
+            execute(Part::Rest)?;
+        } else {
+            execute(Part::All)?;
+        }
+        self.misbehave(misbehaviour, Phase::End)
+    }
+
+    /// Lets a dispatch misbehave as the fault plan wants, if it wants so in this phase.
+    fn misbehave(&self, misbehaviour: Option<Misbehaviour>, phase: Phase) -> Result<(), Trouble> {
+        match misbehaviour.and_then(|m| m.now(phase)) {
             Some(Action::Fail) => {
-                return Err(Trouble::Error(
-                    QueueError::WaveAbort,
-                    "the fault plan fails this dispatch".to_owned(),
-                ));
+                let text = "the fault plan fails this dispatch".to_owned();
+                Err(Trouble::Error(QueueError::WaveAbort, text))
             }
             Some(Action::Stall) => {
                 self.queue.stall();
-                return Err(Trouble::Wait);
+                Err(Trouble::Wait)
             }
-            _ => {}
+            _ => Ok(()),
         }
-        dispatch::execute(self.machine, self.queue, &launch).map_err(|failure| match failure {
-            Failure::Stopped => Trouble::Stopped,
-            Failure::Fault(fault, place) => Trouble::Fault(fault, place),
-            Failure::Queue(error, text) => Trouble::Error(error, text),
-        })?;
-        self.scratch.after(&self.view(), &self.amd, &self.machine.events)?;
-        Ok(packet.completion_signal)
+    }
+
+    /// Executes the next packets, all of them dispatches, side by side; each completes at its own end.
+    fn dispatch_together(&mut self, launches: &[Launch], began: u64) -> Result<(), Trouble> {
+        let first = self.next;
+        let mut order = core::mem::take(&mut self.order);
+        let mut done = vec![false; launches.len()];
+        let (machine, queue) = (self.machine, self.queue);
+        let result = dispatch::execute_together(machine, queue, launches, &mut order, |index| {
+            done[index] = true;
+            while usize::try_from(self.next - first).ok().and_then(|at| done.get(at)) == Some(&true) {
+                self.free()?;
+            }
+            machine.counters.dispatches.add(1);
+            self.complete(launches[index].packet.completion_signal, began)
+        });
+        self.order = order;
+        Ok(result?)
     }
 
     /// Tells the program that the queue failed, and stops it.
@@ -202,6 +302,10 @@ impl<'m> Processor<'m> {
 }
 
 impl Process for Processor<'_> {
+    fn next(&self) -> u64 {
+        self.next
+    }
+
     fn step(&mut self) -> Step {
         if !self.queue.may_start() {
             return Step::Halted;

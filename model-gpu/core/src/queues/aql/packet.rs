@@ -32,6 +32,11 @@ impl PacketType {
 }
 
 impl Header {
+    /// Whether the packet waits for all before it: bit 8.
+    pub(super) fn barrier(self) -> bool {
+        self.0 & 1 << 8 != 0
+    }
+
     /// The packet's type: bits 7:0.
     pub(super) fn packet_type(self) -> PacketType {
         match self.0.to_le_bytes()[0] {

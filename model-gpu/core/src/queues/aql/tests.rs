@@ -101,6 +101,28 @@ fn a_ring_hidden_by_a_lower_one_counts_a_little_later() {
 }
 
 #[test]
+fn only_complete_packets_of_several_producers_may_owe_a_ring() {
+    // (type of the queue, packet 1 is complete, it may count later): SINGLE is 1, MULTI is 0.
+    for (queue_type, complete, owed) in [(0u32, true, true), (0, false, false), (1, true, false)] {
+        let rig = Rig::new();
+        let TestQueue { queue, amd, .. } = &rig.test;
+        rig.bench.view().store(*amd, queue_type).expect("mapped");
+        rig.publish(0, BARRIER_AND, &[]);
+        if complete {
+            rig.publish(1, BARRIER_AND, &[]);
+        }
+        rig.bench.view().store(queue.spec.write_pointer, 2u64).expect("mapped");
+        let memory = &rig.bench.machine.memory;
+        let doorbell = memory.backing().host(memory.doorbell_offset(0) + u64::from(queue.slot) * 8);
+        // SAFETY: the doorbell page is mapped as long as the machine lives.
+        unsafe { crate::shared::Span::new(doorbell, 8) }.store(0, 0u64);
+        assert!(crate::queues::doorbells::look(&rig.bench.machine, queue));
+        assert_eq!(queue.limit(), 1);
+        assert_eq!(queue.may_owe_a_ring(), owed, "type {queue_type}, complete {complete}");
+    }
+}
+
+#[test]
 fn a_rung_slot_that_is_not_published_is_waited_for() {
     let rig = Rig::new();
     rig.ring(0);

@@ -13,9 +13,10 @@ use packet::{Opcode, Packet};
 
 use super::worker::Processor as Process;
 use super::{Queue, Step};
-use crate::faults::{Action, Kind};
+use crate::counters::EngineCounters;
+use crate::faults::{Action, Kind, Misbehaviour, Phase};
 use crate::memory::{Access, Fault, View};
-use crate::{Machine, clock, say, trace};
+use crate::{Machine, clock, guard, say, trace};
 
 /// Executes the packets of one queue.
 #[derive(Debug)]
@@ -61,9 +62,13 @@ impl<'m> Processor<'m> {
         let packet = Packet::fetch(&self.view(), &self.queue.spec, self.next, limit)?;
         trace!("sdma queue {}: {packet}", self.queue.id);
         self.execute(&packet)?;
+        if let Some(host) = guard::missed() {
+            return Err(self.machine.memory.lost(host).into());
+        }
         fence(Ordering::SeqCst);
         self.next += packet.bytes();
         self.machine.counters.sdma_packets.add(1);
+        self.count(|engine| engine.packets += 1);
         self.view().store(self.queue.spec.read_pointer, self.next)?;
         Ok(())
     }
@@ -75,19 +80,32 @@ impl<'m> Processor<'m> {
             Opcode::CopyLinear => {
                 let bytes = u64::from(packet.word(1) & 0x3fff_ffff) + 1;
                 let (from, to) = (packet.address(3), packet.address(5));
-                self.misbehave(bytes)?;
-                copy::chunks(to, from, bytes, |to, from, bytes| {
-                    if self.queue.shall_stop() {
-                        return Err(Trouble::Stopped);
+                let misbehaviour = self.machine.misbehaviour(Kind::Copy, bytes);
+                self.misbehave(misbehaviour, Phase::Start)?;
+                let half = bytes.div_ceil(2);
+                for (done, bytes) in [(0, half), (half, bytes - half)] {
+                    let (to, from) = (to.wrapping_add(done), from.wrapping_add(done));
+                    copy::chunks(to, from, bytes, |to, from, bytes| {
+                        if self.queue.shall_stop() {
+                            return Err(Trouble::Stopped);
+                        }
+                        Ok(copy::piecewise(&view(), to, from, bytes)?)
+                    })?;
+                    if done == 0 {
+                        self.misbehave(misbehaviour, Phase::Middle)?;
                     }
-                    Ok(copy::piecewise(&view(), to, from, bytes)?)
-                })?;
-                self.machine.counters.sdma_copied.add(bytes);
+                }
+                self.count_copied(bytes);
+                self.misbehave(misbehaviour, Phase::End)?;
             }
             Opcode::CopyRect => {
-                self.misbehave(0)?;
+                let misbehaviour = self.machine.misbehaviour(Kind::Copy, 0);
+                // A rectangle is moved as one piece: its middle is its start.
+                self.misbehave(misbehaviour, Phase::Start)?;
+                self.misbehave(misbehaviour, Phase::Middle)?;
                 let bytes = copy::rect(&view(), &copy::Rect::decode(packet))?;
-                self.machine.counters.sdma_copied.add(bytes);
+                self.count_copied(bytes);
+                self.misbehave(misbehaviour, Phase::End)?;
             }
             Opcode::Write => {
                 let bytes: Vec<u8> = packet.words()[4..].iter().flat_map(|w| w.to_le_bytes()).collect();
@@ -109,6 +127,7 @@ impl<'m> Processor<'m> {
                 let bytes = (u64::from(packet.word(4) & 0x3fff_ffff) | 3) + 1;
                 copy::fill(&view(), packet.address(1), packet.word(3), bytes)?;
                 self.machine.counters.sdma_filled.add(bytes);
+                self.count(|engine| engine.filled += bytes);
             }
             Opcode::Timestamp => view().store(packet.address(1), clock::ticks())?,
         }
@@ -117,9 +136,18 @@ impl<'m> Processor<'m> {
 }
 
 impl Processor<'_> {
-    /// Lets a copy misbehave as the fault plan wants.
-    fn misbehave(&self, bytes: u64) -> Result<(), Trouble> {
-        match self.machine.misbehaves(Kind::Copy, bytes) {
+    fn count(&self, change: impl FnOnce(&mut EngineCounters)) {
+        self.machine.counters.engine(self.queue.spec.agent, self.queue.spec.engine, change);
+    }
+
+    fn count_copied(&self, bytes: u64) {
+        self.machine.counters.sdma_copied.add(bytes);
+        self.count(|engine| engine.copied += bytes);
+    }
+
+    /// Lets a copy misbehave as the fault plan wants, if it wants so in this phase.
+    fn misbehave(&self, misbehaviour: Option<Misbehaviour>, phase: Phase) -> Result<(), Trouble> {
+        match misbehaviour.and_then(|m| m.now(phase)) {
             Some(Action::Fail) => Err(Trouble::Unknown("the fault plan fails this copy".to_owned())),
             Some(Action::Stall) => {
                 self.queue.stall();
@@ -171,6 +199,10 @@ fn atomic(view: &View<'_>, packet: &Packet) -> Result<(), Trouble> {
 }
 
 impl Process for Processor<'_> {
+    fn next(&self) -> u64 {
+        self.next
+    }
+
     fn step(&mut self) -> Step {
         if !self.queue.may_start() {
             return Step::Halted;
