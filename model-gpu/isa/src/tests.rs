@@ -1,11 +1,14 @@
 //! Tests of the decoder and of execution.
 
+mod comparisons;
 mod control;
+pub(crate) mod coverage;
 mod decoder;
 mod float;
 mod formats;
 mod gfx90a;
 mod lanes;
+mod matrices;
 mod matrix;
 mod memory;
 mod modifiers;
@@ -13,6 +16,9 @@ mod rare;
 mod reference;
 mod robustness;
 mod scalar;
+mod scalar_table;
+mod spaces;
 pub(crate) mod support;
 mod sync;
+mod table;
 mod tearing;

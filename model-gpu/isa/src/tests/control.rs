@@ -4,7 +4,7 @@ use super::support::{CODE, Clocks, DATA, Rig, sop1, sopk, sopp, vop1};
 use crate::{Exception, FaultReason, Machine, Progress, Stop, WaveConfig, Workgroup};
 
 #[test]
-fn branches_count_words_from_the_next_instruction() {
+pub(super) fn branches_count_words_from_the_next_instruction() {
     let mut rig = Rig::new();
     rig.run(&[
         sopk("s_movk_i32", 4, 3),
@@ -18,7 +18,7 @@ fn branches_count_words_from_the_next_instruction() {
 }
 
 #[test]
-fn calls_leave_the_return_address() {
+pub(super) fn calls_leave_the_return_address() {
     let mut rig = Rig::new();
     rig.run(&[
         sopk("s_call_b64", 4, 2),
@@ -32,7 +32,7 @@ fn calls_leave_the_return_address() {
 }
 
 #[test]
-fn a_budget_stops_an_endless_loop_and_it_can_go_on() {
+pub(super) fn a_budget_stops_an_endless_loop_and_it_can_go_on() {
     let mut rig = Rig::new();
     rig.load(&[sopk("s_addk_i32", 4, 1), sopp("s_branch", 0xfffe)]);
     assert_eq!(rig.resume(), Ok(Stop::Budget));
@@ -42,7 +42,7 @@ fn a_budget_stops_an_endless_loop_and_it_can_go_on() {
 }
 
 #[test]
-fn traps_messages_and_unknown_code_end_the_wave_by_name() {
+pub(super) fn traps_messages_and_unknown_code_end_the_wave_by_name() {
     let mut rig = Rig::new();
     assert_eq!(rig.try_run(&[sopp("s_trap", 2)]), Err(Exception::Trap { pc: CODE, id: 2 }));
     assert_eq!(rig.try_run(&[sopp("s_sendmsg", 1)]), Ok(Stop::EndOfProgram));
@@ -60,7 +60,7 @@ fn traps_messages_and_unknown_code_end_the_wave_by_name() {
 }
 
 #[test]
-fn code_beyond_memory_is_a_fetch_fault() {
+pub(super) fn code_beyond_memory_is_a_fetch_fault() {
     let mut rig = Rig::new();
     rig.wave.set_sgpr64(4, 0x40);
     let Err(Exception::Memory { pc, fault }) = rig.try_run(&[sop1("s_setpc_b64", 0, 4)]) else {
@@ -70,7 +70,7 @@ fn code_beyond_memory_is_a_fetch_fault() {
 }
 
 #[test]
-fn changed_code_is_decoded_again_after_an_invalidation() {
+pub(super) fn changed_code_is_decoded_again_after_an_invalidation() {
     let mut rig = Rig::new();
     rig.run(&[sopk("s_movk_i32", 4, 1)]);
     rig.memory.write32(CODE, sopk("s_movk_i32", 4, 2));
@@ -86,7 +86,7 @@ fn changed_code_is_decoded_again_after_an_invalidation() {
 }
 
 #[test]
-fn registers_beyond_the_allocation_are_refused() {
+pub(super) fn registers_beyond_the_allocation_are_refused() {
     let mut rig = Rig::new();
     rig.wave.config.arch_vgprs = 8;
     assert_eq!(rig.try_run(&[vop1("v_mov_b32", 7, 129)]), Ok(Stop::EndOfProgram));
@@ -94,7 +94,7 @@ fn registers_beyond_the_allocation_are_refused() {
 }
 
 #[test]
-fn a_group_passes_its_barrier_when_every_live_wave_has_arrived() {
+pub(super) fn a_group_passes_its_barrier_when_every_live_wave_has_arrived() {
     let mut rig = Rig::new();
     // A wave whose s4 is zero ends at once; the others meet at the barrier.
     rig.load(&[

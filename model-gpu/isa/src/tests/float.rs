@@ -20,7 +20,7 @@ const IEEE: u32 = 0x300;
 const KEEP_DENORMALS: u32 = 0xf0;
 
 #[test]
-fn rounding_modes_decide_inexact_results() {
+pub(super) fn rounding_modes_decide_inexact_results() {
     let one = 1.0_f32.to_bits();
     let tiny = 2.0_f32.powi(-30).to_bits();
     let up = f32::from_bits(one + 1).to_bits();
@@ -43,7 +43,7 @@ fn rounding_modes_decide_inexact_results() {
 }
 
 #[test]
-fn denormals_are_flushed_when_mode_says_so() {
+pub(super) fn denormals_are_flushed_when_mode_says_so() {
     let denormal = 0x8000_0001;
     assert_eq!(with_mode(IEEE | KEEP_DENORMALS, "v_mul_f32", [denormal, 1.0_f32.to_bits(), 0]), denormal);
     assert_eq!(with_mode(IEEE, "v_mul_f32", [denormal, 1.0_f32.to_bits(), 0]), 0x8000_0000);
@@ -54,7 +54,7 @@ fn denormals_are_flushed_when_mode_says_so() {
 }
 
 #[test]
-fn minimum_and_maximum_order_zeros_and_prefer_numbers() {
+pub(super) fn minimum_and_maximum_order_zeros_and_prefer_numbers() {
     let run = |mnemonic, a, b| with_mode(IEEE | KEEP_DENORMALS, mnemonic, [a, b, 0]);
     let (quiet, signaling, one) = (0x7fc0_0001, 0x7f80_0001, 1.0_f32.to_bits());
     assert_eq!(run("v_min_f32", 0, 1 << 31), 1 << 31);
@@ -66,7 +66,7 @@ fn minimum_and_maximum_order_zeros_and_prefer_numbers() {
 }
 
 #[test]
-fn invalid_operations_give_the_negative_quiet_nan() {
+pub(super) fn invalid_operations_give_the_negative_quiet_nan() {
     let infinity = f32::INFINITY.to_bits();
     let run = |mnemonic, a, b| with_mode(IEEE | KEEP_DENORMALS, mnemonic, [a, b, 0]);
     assert_eq!(run("v_sub_f32", infinity, infinity), 0xffc0_0000);
@@ -75,7 +75,7 @@ fn invalid_operations_give_the_negative_quiet_nan() {
 }
 
 #[test]
-fn clamp_and_output_multiplier_apply_to_the_result() {
+pub(super) fn clamp_and_output_multiplier_apply_to_the_result() {
     let mut rig = Rig::new();
     rig.set(2, |lane| [2.0_f32, -1.0, 0.25, f32::NAN][lane as usize % 4].to_bits());
     let mut clamped = vop3("v_add_f32", 10, [v(2), 128, 128]);
@@ -94,7 +94,7 @@ fn clamp_and_output_multiplier_apply_to_the_result() {
 }
 
 #[test]
-fn modifiers_negate_and_take_absolute_values() {
+pub(super) fn modifiers_negate_and_take_absolute_values() {
     let mut rig = Rig::new();
     rig.set(2, |_| (-3.0_f32).to_bits());
     rig.set(4, |_| 5.0_f32.to_bits());
@@ -106,7 +106,7 @@ fn modifiers_negate_and_take_absolute_values() {
 }
 
 #[test]
-fn division_steps_give_the_correctly_rounded_quotient() {
+pub(super) fn division_steps_give_the_correctly_rounded_quotient() {
     // The compiler's expansion: scale, reciprocal, refine, multiply-add with scale, fix up.
     let program = || {
         let mut words = Vec::new();
@@ -151,7 +151,7 @@ fn division_steps_give_the_correctly_rounded_quotient() {
 }
 
 #[test]
-fn classes_are_one_hot() {
+pub(super) fn classes_are_one_hot() {
     let values = [
         0x7f80_0001,
         0x7fc0_0000,
@@ -175,7 +175,7 @@ fn classes_are_one_hot() {
 }
 
 #[test]
-fn mantissa_exponent_and_scaling_are_exact() {
+pub(super) fn mantissa_exponent_and_scaling_are_exact() {
     let run = |mnemonic, a: f32, b: u32| with_mode(IEEE | KEEP_DENORMALS, mnemonic, [a.to_bits(), b, 0]);
     assert_eq!(f32::from_bits(run("v_frexp_mant_f32", 12.0, 0)), 0.75);
     assert_eq!(run("v_frexp_exp_i32_f32", 12.0, 0), 4);
@@ -191,7 +191,7 @@ fn mantissa_exponent_and_scaling_are_exact() {
 }
 
 #[test]
-fn argument_reduction_pieces_join_to_two_over_pi() {
+pub(super) fn argument_reduction_pieces_join_to_two_over_pi() {
     let piece = |segment: u32| {
         let mut rig = Rig::new();
         rig.set64(2, |_| 1.0_f64.to_bits());
@@ -203,7 +203,7 @@ fn argument_reduction_pieces_join_to_two_over_pi() {
 }
 
 #[test]
-fn halves_round_trip_and_round_once() {
+pub(super) fn halves_round_trip_and_round_once() {
     for bits in 0..=u16::MAX {
         let half = F16(bits);
         if !half.is_nan() {
@@ -227,7 +227,7 @@ fn halves_round_trip_and_round_once() {
 }
 
 #[test]
-fn eight_bit_floats_round_trip() {
+pub(super) fn eight_bit_floats_round_trip() {
     for format in [FP8, BF8] {
         for bits in 0..=u8::MAX {
             assert_eq!(format.encode(format.decode(bits)), bits);
@@ -238,7 +238,7 @@ fn eight_bit_floats_round_trip() {
 }
 
 #[test]
-fn packed_halves_select_and_negate_their_halves() {
+pub(super) fn packed_halves_select_and_negate_their_halves() {
     let mut rig = Rig::new();
     rig.set(2, |_| 0x4000_3c00);
     rig.set(3, |_| 0x4200_4000);

@@ -47,7 +47,7 @@ const CASES: [(u32, u32, [u32; 4], [f32; 4]); 15] = [
 ];
 
 #[test]
-fn typed_loads_convert_and_stores_give_the_bytes_back() {
+pub(super) fn typed_loads_convert_and_stores_give_the_bytes_back() {
     for (data, number, words, values) in CASES {
         let mut rig = rig(0);
         for (n, word) in (0..).zip(words) {
@@ -77,7 +77,7 @@ fn typed_loads_convert_and_stores_give_the_bytes_back() {
 }
 
 #[test]
-fn integers_load_as_they_are_and_refuse_to_be_cut() {
+pub(super) fn integers_load_as_they_are_and_refuse_to_be_cut() {
     let mut rig = rig(0);
     rig.memory.write32(DATA, 0x80ff);
     rig.run(&typed("tbuffer_load_format_xy", 3, 5));
@@ -92,7 +92,7 @@ fn integers_load_as_they_are_and_refuse_to_be_cut() {
 }
 
 #[test]
-fn untyped_loads_take_format_and_order_from_the_resource() {
+pub(super) fn untyped_loads_take_format_and_order_from_the_resource() {
     // 8_8_8_8 unsigned scaled; z, y, x and one.
     let mut rig = rig(10 << 15 | 2 << 12 | 6 | 5 << 3 | 4 << 6 | 1 << 9);
     rig.memory.write32(DATA, 0x0403_0201);
@@ -112,7 +112,7 @@ fn untyped_loads_take_format_and_order_from_the_resource() {
 }
 
 #[test]
-fn halves_are_packed_in_pairs() {
+pub(super) fn halves_are_packed_in_pairs() {
     let mut rig = rig(12 << 15 | 7 << 12 | 4 | 5 << 3 | 6 << 6 | 7 << 9);
     rig.memory.write32(DATA, 0x4000_3c00);
     rig.memory.write32(DATA + 4, 0x4400_4200);
@@ -128,4 +128,42 @@ fn halves_are_packed_in_pairs() {
     rig.set(10, |_| 0x4200_4400);
     rig.run(&typed("tbuffer_store_format_d16_xy", 11, 7));
     assert_eq!((rig.memory.read32(DATA), rig.memory.read32(DATA + 4)), (float(4.0), float(3.0)));
+}
+
+#[test]
+pub(super) fn every_number_of_components_loads_and_stores() {
+    for (n, name) in (1_usize..).zip(["x", "xy", "xyz", "xyzw"]) {
+        for short in [false, true] {
+            let kind = if short { "format_d16" } else { "format" };
+            for typed_form in [false, true] {
+                let prefix = if typed_form { "tbuffer" } else { "buffer" };
+                // Unsigned integers of 16 bits.
+                let mut rig = rig(12 << 15 | 4 << 12 | 4 | 5 << 3 | 6 << 6 | 7 << 9);
+                rig.memory.write32(DATA, 0x0022_0011);
+                rig.memory.write32(DATA + 4, 0x0044_0033);
+                let encode = |what: &str| {
+                    let mnemonic = format!("{prefix}_{what}_{kind}_{name}");
+                    if typed_form { typed(&mnemonic, 12, 4) } else { untyped(&mnemonic) }
+                };
+                for register in 10..14 {
+                    rig.set(register, |_| 0);
+                }
+                rig.run(&encode("load"));
+                let part = |rig: &Rig, k: usize| {
+                    let [register, shift] = if short { [10 + k / 2, 16 * (k % 2)] } else { [10 + k, 0] };
+                    rig.get(u8::try_from(register).expect("small"), 0) >> shift & 0xffff
+                };
+                for k in 0..4 {
+                    let expected = if k < n { [0x11, 0x22, 0x33, 0x44][k] } else { 0 };
+                    assert_eq!(part(&rig, k), expected, "{prefix} {kind}_{name} component {k}");
+                }
+                rig.memory.write32(DATA, 0x7777_7777);
+                rig.memory.write32(DATA + 4, 0x7777_7777);
+                rig.run(&encode("store"));
+                let stored = [rig.memory.read32(DATA), rig.memory.read32(DATA + 4)];
+                let expected = |k: usize| if k < n { [0x11, 0x22, 0x33, 0x44][k] } else { 0 };
+                assert_eq!(stored, [expected(0) | expected(1) << 16, expected(2) | expected(3) << 16]);
+            }
+        }
+    }
 }

@@ -27,7 +27,7 @@ fn private_buffer(rig: &mut Rig) {
 }
 
 #[test]
-fn each_target_refuses_what_only_the_other_has() {
+pub(super) fn each_target_refuses_what_only_the_other_has() {
     let of = |target, words: &[u32]| disassemble(target, words).map(|inst| inst.mnemonic);
     let mov64 = [vop1_mov_b64()];
     assert_eq!(of(Target::Gfx942, &mov64), Ok("v_mov_b64_e32".to_owned()));
@@ -45,7 +45,7 @@ fn vop1_mov_b64() -> u32 {
 }
 
 #[test]
-fn flat_scratch_starts_empty_and_is_what_the_kernel_puts_there() {
+pub(super) fn flat_scratch_starts_empty_and_is_what_the_kernel_puts_there() {
     let mut rig = rig();
     assert_eq!(rig.wave.sgpr64(102), 0);
     rig.wave.set_sgpr64(4, SCRATCH);
@@ -65,7 +65,7 @@ fn flat_scratch_starts_empty_and_is_what_the_kernel_puts_there() {
 }
 
 #[test]
-fn private_memory_through_a_swizzled_buffer_is_interleaved() {
+pub(super) fn private_memory_through_a_swizzled_buffer_is_interleaved() {
     let mut rig = rig();
     private_buffer(&mut rig);
     rig.set(2, |lane| 0x200 + lane);
@@ -82,7 +82,7 @@ fn private_memory_through_a_swizzled_buffer_is_interleaved() {
 }
 
 #[test]
-fn loads_to_lds_have_a_bit_and_lds_can_be_stored_to_a_buffer() {
+pub(super) fn loads_to_lds_have_a_bit_and_lds_can_be_stored_to_a_buffer() {
     let mut rig = rig();
     for lane in 0..64 {
         rig.memory.write32(DATA + u64::from(lane) * 4, 0x400 + lane);
@@ -107,7 +107,7 @@ fn loads_to_lds_have_a_bit_and_lds_can_be_stored_to_a_buffer() {
 }
 
 #[test]
-fn multiply_add_rounds_twice_and_has_no_denormals() {
+pub(super) fn multiply_add_rounds_twice_and_has_no_denormals() {
     let mut rig = rig();
     let x = 1.0_f32 + f32::EPSILON;
     rig.set(2, |lane| if lane == 1 { 1 } else { x.to_bits() });
@@ -131,7 +131,7 @@ fn multiply_add_rounds_twice_and_has_no_denormals() {
 }
 
 #[test]
-fn narrow_products_take_denormals_for_zero_on_gfx90a_only() {
+pub(super) fn narrow_products_take_denormals_for_zero_on_gfx90a_only() {
     for target in Target::ALL {
         let kept = target == Target::Gfx942;
         let mut rig = Rig::of(target);
@@ -147,7 +147,7 @@ fn narrow_products_take_denormals_for_zero_on_gfx90a_only() {
 }
 
 #[test]
-fn brain_floats_come_in_pairs_and_in_fours() {
+pub(super) fn brain_floats_come_in_pairs_and_in_fours() {
     let mut rig = rig();
     rig.set64(2, |_| 0x3f80_4000_3f80_4000);
     rig.set64(4, |_| 0x4040_4080_4040_4080);
@@ -163,7 +163,7 @@ fn brain_floats_come_in_pairs_and_in_fours() {
 }
 
 #[test]
-fn lds_atomics_of_packed_halves_do_not_exist() {
+pub(super) fn lds_atomics_of_packed_halves_do_not_exist() {
     let refused =
         decode(Target::Gfx90a, CODE, &ds("ds_pk_add_f16", 0, 1, [2, 0], 0)).expect_err("gfx942 only");
     assert!(refused.reason.contains("0x17"), "{}", refused.reason);

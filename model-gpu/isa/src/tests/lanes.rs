@@ -7,7 +7,7 @@ const SDWA: u32 = 249;
 const DPP: u32 = 250;
 
 #[test]
-fn inactive_lanes_are_not_written() {
+pub(super) fn inactive_lanes_are_not_written() {
     let mut rig = Rig::new();
     rig.set(10, |_| 7);
     rig.wave.set_exec(0xf0);
@@ -16,7 +16,7 @@ fn inactive_lanes_are_not_written() {
 }
 
 #[test]
-fn comparisons_give_zero_for_inactive_lanes_and_may_write_exec() {
+pub(super) fn comparisons_give_zero_for_inactive_lanes_and_may_write_exec() {
     let mut rig = Rig::new();
     rig.set(2, |lane| lane);
     rig.wave.set_exec(0xffff);
@@ -28,7 +28,7 @@ fn comparisons_give_zero_for_inactive_lanes_and_may_write_exec() {
 }
 
 #[test]
-fn carries_go_through_masks() {
+pub(super) fn carries_go_through_masks() {
     let mut rig = Rig::new();
     rig.set(2, |_| u32::MAX);
     rig.set(3, |lane| lane % 2);
@@ -45,7 +45,7 @@ fn carries_go_through_masks() {
 }
 
 #[test]
-fn scalars_are_read_from_and_written_to_lanes() {
+pub(super) fn scalars_are_read_from_and_written_to_lanes() {
     let mut rig = Rig::new();
     rig.set(2, |lane| lane * 3);
     rig.wave.set_exec(0xff00);
@@ -73,7 +73,7 @@ fn dpp(control: u32, row_mask: u32, bank_mask: u32, bound: u32, exec: u64) -> Ve
 }
 
 #[test]
-fn dpp_takes_values_from_other_lanes() {
+pub(super) fn dpp_takes_values_from_other_lanes() {
     let quad = dpp(0b01_00_11_10, 15, 15, 0, u64::MAX);
     assert_eq!(quad[..4], [2, 3, 0, 1]);
     let shifted = dpp(0x111, 15, 15, 0, u64::MAX);
@@ -95,7 +95,7 @@ fn dpp_takes_values_from_other_lanes() {
 }
 
 #[test]
-fn sdwa_selects_parts_of_sources_and_destination() {
+pub(super) fn sdwa_selects_parts_of_sources_and_destination() {
     let run = |fields: u32| {
         let mut rig = Rig::new();
         rig.set(2, |_| 0x1280_5678);
@@ -115,7 +115,7 @@ fn sdwa_selects_parts_of_sources_and_destination() {
 }
 
 #[test]
-fn data_share_permutes_lanes() {
+pub(super) fn data_share_permutes_lanes() {
     let mut rig = Rig::new();
     rig.set(2, |lane| 4 * (63 - lane));
     rig.set(3, |lane| 100 + lane);
@@ -133,7 +133,7 @@ fn data_share_permutes_lanes() {
 }
 
 #[test]
-fn the_index_mode_moves_vector_registers() {
+pub(super) fn the_index_mode_moves_vector_registers() {
     let mut rig = Rig::new();
     rig.wave.set_sgpr(4, 3);
     rig.set(5, |_| 55);

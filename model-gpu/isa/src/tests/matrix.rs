@@ -13,7 +13,7 @@ fn expected(block: u32, depth: u32, i: u32, j: u32) -> f32 {
 }
 
 #[test]
-fn single_precision_shapes_multiply() {
+pub(super) fn single_precision_shapes_multiply() {
     let shapes = [
         ("v_mfma_f32_32x32x2_f32", 32, 2, 1),
         ("v_mfma_f32_16x16x4_f32", 16, 4, 1),
@@ -61,7 +61,7 @@ fn single_precision_shapes_multiply() {
 }
 
 #[test]
-fn narrow_elements_are_packed_along_the_depth() {
+pub(super) fn narrow_elements_are_packed_along_the_depth() {
     let mut rig = Rig::new();
     // A[i][k] = k + 1 in i8, B[k][j] = 1: every result is 1 + 2 + ... + 32.
     let bytes = |lane: u32, half: u32| {
@@ -81,7 +81,7 @@ fn narrow_elements_are_packed_along_the_depth() {
 }
 
 #[test]
-fn doubles_and_their_signs() {
+pub(super) fn doubles_and_their_signs() {
     let mut rig = Rig::new();
     rig.set64(2, |_| 1.5_f64.to_bits());
     rig.set64(4, |_| 2.0_f64.to_bits());

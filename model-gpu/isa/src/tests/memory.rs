@@ -12,7 +12,7 @@ fn rig() -> Rig {
 }
 
 #[test]
-fn loads_and_stores_of_every_width() {
+pub(super) fn loads_and_stores_of_every_width() {
     let mut rig = rig();
     for n in 0..4 {
         rig.set(4 + n, |lane| 0x8182_8384 + u32::from(n) * 0x1111_1111 + lane);
@@ -41,7 +41,7 @@ fn loads_and_stores_of_every_width() {
 }
 
 #[test]
-fn faults_name_address_access_and_pc_and_leave_registers_alone() {
+pub(super) fn faults_name_address_access_and_pc_and_leave_registers_alone() {
     let mut rig = rig();
     rig.set64(2, |lane| if lane == 9 { 0x50 } else { DATA });
     rig.set(10, |_| 5);
@@ -62,7 +62,7 @@ fn faults_name_address_access_and_pc_and_leave_registers_alone() {
 }
 
 #[test]
-fn atomics_happen_in_lane_order_and_return_the_old_value() {
+pub(super) fn atomics_happen_in_lane_order_and_return_the_old_value() {
     let mut rig = rig();
     rig.set64(2, |_| DATA);
     rig.set(4, |lane| lane);
@@ -93,7 +93,7 @@ fn atomics_happen_in_lane_order_and_return_the_old_value() {
 }
 
 #[test]
-fn flat_addresses_reach_lds_and_scratch_through_their_apertures() {
+pub(super) fn flat_addresses_reach_lds_and_scratch_through_their_apertures() {
     let mut rig = rig();
     rig.set64(2, |lane| if lane < 32 { (1 << 48) | (u64::from(lane) * 4) } else { (1 << 49) | 8 });
     rig.set(4, |lane| 1000 + lane);
@@ -106,7 +106,7 @@ fn flat_addresses_reach_lds_and_scratch_through_their_apertures() {
 }
 
 #[test]
-fn scratch_is_each_lanes_own_and_bounded() {
+pub(super) fn scratch_is_each_lanes_own_and_bounded() {
     let mut rig = rig();
     rig.set(2, |lane| lane % 4);
     rig.set(4, |lane| 0x0101_0101 * lane);
@@ -127,7 +127,7 @@ fn scratch_is_each_lanes_own_and_bounded() {
 }
 
 #[test]
-fn data_share_of_every_width_and_out_of_bounds() {
+pub(super) fn data_share_of_every_width_and_out_of_bounds() {
     let mut rig = rig();
     rig.set(2, |lane| lane * 8);
     rig.set(4, |lane| lane);
@@ -153,7 +153,7 @@ fn data_share_of_every_width_and_out_of_bounds() {
 }
 
 #[test]
-fn scalar_loads_add_base_immediate_and_register() {
+pub(super) fn scalar_loads_add_base_immediate_and_register() {
     let mut rig = rig();
     for n in 0..32 {
         rig.memory.write32(DATA + 4 * n, 100 + n as u32);
@@ -169,7 +169,7 @@ fn scalar_loads_add_base_immediate_and_register() {
 }
 
 #[test]
-fn buffers_check_their_bounds() {
+pub(super) fn buffers_check_their_bounds() {
     let mut rig = rig();
     for n in 0..32 {
         rig.memory.write32(DATA + 4 * n, 100 + n as u32);
@@ -183,7 +183,7 @@ fn buffers_check_their_bounds() {
 }
 
 #[test]
-fn buffer_bounds_count_the_bytes_that_are_accessed_and_the_scalar_offset() {
+pub(super) fn buffer_bounds_count_the_bytes_that_are_accessed_and_the_scalar_offset() {
     let mut rig = rig();
     for n in 0..32 {
         rig.memory.write32(DATA + 4 * n, 0x0101_0101 * (n as u32 + 1));

@@ -18,7 +18,7 @@ fn refusal(words: &[u32]) -> String {
 }
 
 #[test]
-fn inline_floats_of_packed_integers_are_single_precision() {
+pub(super) fn inline_floats_of_packed_integers_are_single_precision() {
     let mut rig = Rig::new();
     rig.set(2, |_| 0x0001_0002);
     rig.run(&vop3p("v_pk_add_u16", 10, [v(2), ONE, 0]));
@@ -42,7 +42,7 @@ fn dot2(op_sel: u32, op_sel_hi: u32, neg_lo: u32, neg_hi: u32) -> f32 {
 }
 
 #[test]
-fn half_dot_products_select_and_negate_their_halves() {
+pub(super) fn half_dot_products_select_and_negate_their_halves() {
     assert_eq!(dot2(0, 7, 0, 0), 111.0);
     assert_eq!(dot2(1, 7, 0, 0), 100.0 + 2.0 * 3.0 + 2.0 * 4.0, "the low product takes the high half");
     assert_eq!(dot2(0, 6, 0, 0), 100.0 + 1.0 * 3.0 + 1.0 * 4.0, "the high product takes the low half");
@@ -52,7 +52,7 @@ fn half_dot_products_select_and_negate_their_halves() {
 }
 
 #[test]
-fn half_dot_products_take_constants_as_halves() {
+pub(super) fn half_dot_products_take_constants_as_halves() {
     let mut rig = Rig::new();
     rig.set(2, |_| 0x4400_4200);
     rig.run(&vop3p("v_dot2_f32_f16", 10, [v(2), TWO, ONE]));
@@ -64,7 +64,7 @@ fn half_dot_products_take_constants_as_halves() {
 }
 
 #[test]
-fn integer_dot_products_have_no_modifiers() {
+pub(super) fn integer_dot_products_have_no_modifiers() {
     let [low, high] = vop3p("v_dot4_i32_i8", 10, [v(2), v(3), v(4)]);
     assert!(decode(Target::Gfx942, CODE, &[low, high]).is_ok());
     for words in [[low | 1 << 11, high], [low | 1 << 8, high], [low, high | 1 << 29]] {
@@ -75,7 +75,7 @@ fn integer_dot_products_have_no_modifiers() {
 }
 
 #[test]
-fn clamped_16_bit_sums_saturate_in_the_half_that_is_written() {
+pub(super) fn clamped_16_bit_sums_saturate_in_the_half_that_is_written() {
     let mut rig = Rig::new();
     rig.set(2, |_| 0x7ff0_8010);
     rig.set(3, |_| 0x0020_ffe0);
@@ -98,14 +98,14 @@ fn clamped_16_bit_sums_saturate_in_the_half_that_is_written() {
 }
 
 #[test]
-fn a_debug_trap_without_a_debugger_goes_on() {
+pub(super) fn a_debug_trap_without_a_debugger_goes_on() {
     let mut rig = Rig::new();
     rig.run(&[sopp("s_trap", 3), vop1("v_mov_b32", 10, 129)]);
     assert_eq!(rig.get(10, 0), 1);
 }
 
 #[test]
-fn sign_modifiers_of_integers_are_refused_in_every_form() {
+pub(super) fn sign_modifiers_of_integers_are_refused_in_every_form() {
     let dpp = 15 << 28 | 15 << 24 | 0xe4 << 8 | 2;
     let add = |word: u32, code| [vop2("v_add_u32", 10, code, 3), word];
     assert!(decode(Target::Gfx942, CODE, &add(dpp, DPP)).is_ok());
@@ -121,7 +121,7 @@ fn sign_modifiers_of_integers_are_refused_in_every_form() {
 }
 
 #[test]
-fn forms_that_do_not_exist_are_refused() {
+pub(super) fn forms_that_do_not_exist_are_refused() {
     // buffer_load_dwordx2 with the LDS bit.
     assert!(refusal(&[0xe054_1000 | 1 << 16, 0x8002_0a02]).contains("LDS"));
     let lane_select = vop3("v_readlane_b32", 10, [v(2), v(3), 0]);
@@ -133,7 +133,7 @@ fn forms_that_do_not_exist_are_refused() {
 }
 
 #[test]
-fn the_index_mode_keeps_all_registers_of_an_operand_in_the_file() {
+pub(super) fn the_index_mode_keeps_all_registers_of_an_operand_in_the_file() {
     let mut rig = Rig::new();
     let last = rig.wave.config.arch_vgprs - 1;
     rig.wave.set_sgpr(4, u32::from(last) - 4);

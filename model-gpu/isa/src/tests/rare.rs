@@ -1,17 +1,10 @@
 //! Instructions that compilers rarely or never emit.
 
-use super::support::{DATA, Rig, SCRATCH, ds, mfma, sop1, sop2, sopc, sopk, sopp, v, vop1, vop2, vop3};
+use super::support::{DATA, Rig, SCRATCH, ds, mfma, smem, sop1, sop2, sopc, sopk, sopp, v, vop1, vop2, vop3};
 use crate::Stop;
-use crate::instruction::Encoding;
-
-/// A scalar memory instruction: data from s8 on, base (or resource) in s[4:5], immediate offset.
-fn smem(mnemonic: &str, returns: bool, immediate: u32) -> [u32; 2] {
-    let opcode = super::support::opcode(Encoding::Smem, mnemonic);
-    [0xc002_0000 | opcode << 18 | u32::from(returns) << 16 | 8 << 6 | 2, immediate]
-}
 
 #[test]
-fn scalar_stores_write_global_buffer_and_scratch_memory() {
+pub(super) fn scalar_stores_write_global_buffer_and_scratch_memory() {
     let mut rig = Rig::new();
     for n in 0..4 {
         rig.wave.set_sgpr(8 + n, 0x100 + u32::from(n));
@@ -39,7 +32,7 @@ fn scalar_stores_write_global_buffer_and_scratch_memory() {
 }
 
 #[test]
-fn scalar_atomics_return_the_value_before_when_asked() {
+pub(super) fn scalar_atomics_return_the_value_before_when_asked() {
     type Case = (&'static str, u64, u64);
     let cases: [Case; 12] = [
         ("swap", 7, 3),
@@ -90,7 +83,7 @@ fn high(value: u64) -> u32 {
 }
 
 #[test]
-fn scalar_compare_and_swap_takes_the_new_value_first() {
+pub(super) fn scalar_compare_and_swap_takes_the_new_value_first() {
     let mut rig = Rig::new();
     rig.memory.write32(DATA, 5);
     rig.wave.set_sgpr64(4, DATA);
@@ -109,7 +102,7 @@ fn scalar_compare_and_swap_takes_the_new_value_first() {
 }
 
 #[test]
-fn forks_run_the_smaller_part_first_and_join_both() {
+pub(super) fn forks_run_the_smaller_part_first_and_join_both() {
     let mut rig = Rig::new();
     // s[10:11]: lanes 0 to 2. Those that pass jump over one instruction, which the others execute.
     rig.wave.set_sgpr64(10, 7);
@@ -139,7 +132,7 @@ fn forks_run_the_smaller_part_first_and_join_both() {
 }
 
 #[test]
-fn vector_instructions_are_skipped_while_vskip_is_on() {
+pub(super) fn vector_instructions_are_skipped_while_vskip_is_on() {
     let mut rig = Rig::new();
     rig.set(2, |_| 1);
     rig.wave.set_sgpr(3, 4);
@@ -150,7 +143,7 @@ fn vector_instructions_are_skipped_while_vskip_is_on() {
 }
 
 #[test]
-fn privileged_and_graphics_instructions_are_refused_by_name() {
+pub(super) fn privileged_and_graphics_instructions_are_refused_by_name() {
     for (words, reason) in [
         (vec![sop1("s_rfe_b64", 0, 4)], "s_rfe_b64: outside of a trap handler"),
         (vec![sop2("s_rfe_restore_b64", 0, 4, 6)], "s_rfe_restore_b64: outside of a trap handler"),
@@ -170,7 +163,7 @@ fn privileged_and_graphics_instructions_are_refused_by_name() {
 }
 
 #[test]
-fn swizzles_rotate_and_reverse() {
+pub(super) fn swizzles_rotate_and_reverse() {
     let mut rig = Rig::new();
     rig.set(2, |lane| lane);
     let mut swizzled = |pattern: u32| {
@@ -191,7 +184,7 @@ fn swizzles_rotate_and_reverse() {
 }
 
 #[test]
-fn quad_sums_of_differences_mask_zero_bytes_and_keep_32_bits() {
+pub(super) fn quad_sums_of_differences_mask_zero_bytes_and_keep_32_bits() {
     let mut rig = Rig::new();
     rig.set64(2, |_| 0x0807_0605_0403_0201);
     rig.set(4, |_| 0x0100_0302);
@@ -208,7 +201,7 @@ fn quad_sums_of_differences_mask_zero_bytes_and_keep_32_bits() {
 }
 
 #[test]
-fn half_multiply_add_with_a_literal_rounds_twice() {
+pub(super) fn half_multiply_add_with_a_literal_rounds_twice() {
     let mut rig = Rig::new();
     rig.set(2, |_| 0x3c01);
     rig.set(3, |_| 0xbc02);
@@ -221,7 +214,7 @@ fn half_multiply_add_with_a_literal_rounds_twice() {
 }
 
 #[test]
-fn halves_too_large_saturate_under_fp16_ovfl() {
+pub(super) fn halves_too_large_saturate_under_fp16_ovfl() {
     let mut rig = Rig::new();
     rig.set(2, |lane| if lane == 1 { 0x7c00 } else { 0xfbff });
     rig.set(3, |_| 100_000.0_f32.to_bits());
@@ -235,7 +228,7 @@ fn halves_too_large_saturate_under_fp16_ovfl() {
 }
 
 #[test]
-fn sparse_products_pick_two_of_four_along_the_depth() {
+pub(super) fn sparse_products_pick_two_of_four_along_the_depth() {
     // (mnemonic, rows, elements of A in a lane, bits of an element, one, three)
     let cases = [
         ("v_smfmac_f32_16x16x32_f16", 16, 4, 16, 0x3c00_u64, 0x4200_u64),

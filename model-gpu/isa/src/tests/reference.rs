@@ -9,7 +9,7 @@
 use super::support::{Rig, sample, v, vop3};
 
 /// Runs `mnemonic` on v[2:3], v[4:5] and v[6:7] over many waves; compares v[10:11] with `expected`.
-fn check(mnemonic: &str, wide: bool, expected: impl Fn(u64, u64, u64) -> u64) {
+pub(super) fn check(mnemonic: &str, wide: bool, expected: impl Fn(u64, u64, u64) -> u64) {
     for round in 0..8_u64 {
         let mut rig = Rig::new();
         let value = |source: u64| move |lane: u32| sample((u64::from(lane) + round * 64) * 7 + source * 13);
@@ -26,16 +26,16 @@ fn check(mnemonic: &str, wide: bool, expected: impl Fn(u64, u64, u64) -> u64) {
     }
 }
 
-fn check32(mnemonic: &str, expected: impl Fn(u32, u32, u32) -> u32) {
+pub(super) fn check32(mnemonic: &str, expected: impl Fn(u32, u32, u32) -> u32) {
     check(mnemonic, false, |a, b, c| expected(a as u32, b as u32, c as u32).into());
 }
 
-fn check16(mnemonic: &str, expected: impl Fn(u16, u16) -> u16) {
+pub(super) fn check16(mnemonic: &str, expected: impl Fn(u16, u16) -> u16) {
     check(mnemonic, false, |a, b, _| expected(a as u16, b as u16).into());
 }
 
 #[test]
-fn integers_of_32_bits() {
+pub(super) fn integers_of_32_bits() {
     check32("v_add_u32", |a, b, _| a.wrapping_add(b));
     check32("v_sub_u32", |a, b, _| a.wrapping_sub(b));
     check32("v_subrev_u32", |a, b, _| b.wrapping_sub(a));
@@ -67,7 +67,7 @@ fn integers_of_32_bits() {
 }
 
 #[test]
-fn bits_of_32_bits() {
+pub(super) fn bits_of_32_bits() {
     check32("v_and_b32", |a, b, _| a & b);
     check32("v_xnor_b32", |a, b, _| !(a ^ b));
     check32("v_lshlrev_b32", |a, b, _| b.wrapping_shl(a));
@@ -113,7 +113,7 @@ fn bits_of_32_bits() {
 }
 
 #[test]
-fn integers_and_bits_of_64_bits() {
+pub(super) fn integers_and_bits_of_64_bits() {
     check("v_lshlrev_b64", true, |a, b, _| b << (a & 63));
     check("v_lshrrev_b64", true, |a, b, _| b >> (a & 63));
     check("v_ashrrev_i64", true, |a, b, _| ((b as i64) >> (a & 63)) as u64);
@@ -126,7 +126,7 @@ fn integers_and_bits_of_64_bits() {
 }
 
 #[test]
-fn integers_of_16_bits_clear_the_upper_half() {
+pub(super) fn integers_of_16_bits_clear_the_upper_half() {
     check16("v_add_u16", u16::wrapping_add);
     check16("v_mul_lo_u16", u16::wrapping_mul);
     check16("v_min_i16", |a, b| (a as i16).min(b as i16) as u16);
@@ -135,7 +135,7 @@ fn integers_of_16_bits_clear_the_upper_half() {
 }
 
 #[test]
-fn conversions_saturate_and_turn_nan_into_zero() {
+pub(super) fn conversions_saturate_and_turn_nan_into_zero() {
     let float = |a: u64| f32::from_bits(a as u32);
     check("v_cvt_i32_f32", false, |a, _, _| {
         let x = f64::from(float(a));
@@ -164,7 +164,7 @@ fn conversions_saturate_and_turn_nan_into_zero() {
 }
 
 #[test]
-fn float_arithmetic_equals_the_hosts_except_for_the_bits_of_nan() {
+pub(super) fn float_arithmetic_equals_the_hosts_except_for_the_bits_of_nan() {
     fn same(got: u64, want: f32) -> bool {
         f32::from_bits(got as u32).is_nan() && want.is_nan() || got as u32 == want.to_bits()
     }

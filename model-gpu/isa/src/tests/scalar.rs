@@ -17,7 +17,7 @@ fn binary(mnemonic: &str, a: u64, b: u64, scc: bool) -> (u64, bool) {
 }
 
 #[test]
-fn additions_and_subtractions_report_carry_or_signed_overflow() {
+pub(super) fn additions_and_subtractions_report_carry_or_signed_overflow() {
     let max = u64::from(u32::MAX);
     assert_eq!(binary("s_add_u32", max, 1, false), (0, true));
     assert_eq!(binary("s_add_u32", 5, 6, true), (11, false));
@@ -31,7 +31,7 @@ fn additions_and_subtractions_report_carry_or_signed_overflow() {
 }
 
 #[test]
-fn minimum_and_maximum_say_which_operand_was_taken() {
+pub(super) fn minimum_and_maximum_say_which_operand_was_taken() {
     assert_eq!(binary("s_min_i32", 0xffff_ffff, 1, false), (0xffff_ffff, true));
     assert_eq!(binary("s_min_u32", 0xffff_ffff, 1, false), (1, false));
     assert_eq!(binary("s_max_i32", 0xffff_ffff, 1, true), (1, false));
@@ -39,7 +39,7 @@ fn minimum_and_maximum_say_which_operand_was_taken() {
 }
 
 #[test]
-fn bit_fields_take_offset_and_width_from_one_operand() {
+pub(super) fn bit_fields_take_offset_and_width_from_one_operand() {
     assert_eq!(binary("s_bfe_u32", 0xabcd_1234, 8 | 8 << 16, false), (0x12, true));
     assert_eq!(binary("s_bfe_i32", 0x0000_8000, 8 | 8 << 16, false), (0xffff_ff80, true));
     assert_eq!(binary("s_bfe_i32", 0xffff_ffff, 3, true), (0, false));
@@ -50,7 +50,7 @@ fn bit_fields_take_offset_and_width_from_one_operand() {
 }
 
 #[test]
-fn shifts_use_the_low_bits_of_the_count() {
+pub(super) fn shifts_use_the_low_bits_of_the_count() {
     assert_eq!(binary("s_lshl_b32", 1, 33, false), (2, true));
     assert_eq!(binary("s_lshl_b64", 1, 65, false), (2, true));
     assert_eq!(binary("s_ashr_i32", 0x8000_0000, 31, false), (0xffff_ffff, true));
@@ -60,7 +60,7 @@ fn shifts_use_the_low_bits_of_the_count() {
 }
 
 #[test]
-fn one_operand_bit_searches_give_minus_one_for_none() {
+pub(super) fn one_operand_bit_searches_give_minus_one_for_none() {
     let unary = |mnemonic: &str, a: u64| {
         let mut rig = Rig::new();
         rig.wave.set_sgpr64(4, a);
@@ -86,7 +86,7 @@ fn one_operand_bit_searches_give_minus_one_for_none() {
 }
 
 #[test]
-fn saving_exec_combines_it_with_the_source() {
+pub(super) fn saving_exec_combines_it_with_the_source() {
     let mut rig = Rig::new();
     rig.wave.set_exec(0xff);
     rig.wave.set_sgpr64(4, 0x0f0f);
@@ -98,7 +98,7 @@ fn saving_exec_combines_it_with_the_source() {
 }
 
 #[test]
-fn immediates_and_literals_extend_as_the_operand_asks() {
+pub(super) fn immediates_and_literals_extend_as_the_operand_asks() {
     let mut rig = Rig::new();
     rig.wave.set_sgpr(4, 10);
     rig.run(&[
@@ -121,7 +121,7 @@ fn immediates_and_literals_extend_as_the_operand_asks() {
 }
 
 #[test]
-fn hardware_registers_are_read_and_written_by_field() {
+pub(super) fn hardware_registers_are_read_and_written_by_field() {
     let mut rig = Rig::new();
     let field = |register: u16, offset: u16, width: u16| register | offset << 6 | (width - 1) << 11;
     rig.wave.set_sgpr(4, 3);

@@ -185,6 +185,12 @@ pub(crate) fn sopp(mnemonic: &str, immediate: u16) -> u32 {
     0xbf80_0000 | opcode(Encoding::Sopp, mnemonic) << 16 | u32::from(immediate)
 }
 
+/// A scalar memory instruction: data from s8 on, base (or resource) in s[4:5], immediate offset.
+pub(crate) fn smem(mnemonic: &str, returns: bool, immediate: u32) -> [u32; 2] {
+    let opcode = opcode(Encoding::Smem, mnemonic);
+    [0xc002_0000 | opcode << 18 | u32::from(returns) << 16 | 8 << 6 | 2, immediate]
+}
+
 pub(crate) fn vop1(mnemonic: &str, dst: u32, src: u32) -> u32 {
     0x7e00_0000 | dst << 17 | opcode(Encoding::Vop1, mnemonic) << 9 | src
 }

@@ -65,7 +65,7 @@ impl Waves {
 }
 
 #[test]
-fn a_barrier_holds_every_wave_until_the_last_has_come_twice() {
+pub(super) fn a_barrier_holds_every_wave_until_the_last_has_come_twice() {
     let mut code = gws("ds_gws_barrier").to_vec();
     code.extend([vop1("v_mov_b32", 2, v(1))]);
     code.extend(gws("ds_gws_barrier"));
@@ -85,7 +85,7 @@ fn a_barrier_holds_every_wave_until_the_last_has_come_twice() {
 }
 
 #[test]
-fn the_counter_is_set_from_the_first_active_lane_by_another_program() {
+pub(super) fn the_counter_is_set_from_the_first_active_lane_by_another_program() {
     let mut waves = Waves::new(2, 0, &gws("ds_gws_init"));
     waves.waves[0].set_exec(1 << 9);
     waves.waves[0].set_vgpr(1, &std::array::from_fn(|lane| u32::from(lane == 9)));
@@ -95,7 +95,7 @@ fn the_counter_is_set_from_the_first_active_lane_by_another_program() {
 }
 
 #[test]
-fn a_semaphore_lets_as_many_pass_as_are_given() {
+pub(super) fn a_semaphore_lets_as_many_pass_as_are_given() {
     let mut waves = Waves::new(4, 0, &gws("ds_gws_sema_p"));
     waves.environment.0.init(5, 1);
     assert_eq!(waves.run(0), Ok(Stop::EndOfProgram));
@@ -119,7 +119,7 @@ fn a_semaphore_lets_as_many_pass_as_are_given() {
 }
 
 #[test]
-fn a_queue_without_resources_says_so() {
+pub(super) fn a_queue_without_resources_says_so() {
     let mut rig = Rig::new();
     let refused = rig.try_run(&gws("ds_gws_barrier")).expect_err("no resources").to_string();
     assert!(refused.contains("ds_gws_barrier") && refused.contains("global wave sync"), "{refused}");

@@ -49,6 +49,8 @@ impl Wave {
 fn run_block(cx: &mut Context<'_>, code: &mut CodeCache) -> Result<Option<Stop>, Exception> {
     let block = code.block(cx.wave.config.target, cx.wave.pc, &mut cx.memory);
     for (count, inst) in (1..).zip(&block.instructions) {
+        #[cfg(test)]
+        crate::tests::coverage::note(inst);
         let flow = step(cx, inst);
         if flow == Flow::Next {
             continue;
