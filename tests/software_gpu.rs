@@ -13,8 +13,13 @@ fn two_processes_share_memory_and_an_event(release: Release) {
     Victim::hip("ipc", release).alone().run().well();
 }
 
+fn two_processes_share_a_signal(release: Release) {
+    let run = Victim::hsa("ipc_signal", "increment", release).alone().run();
+    assert_eq!(run.well().stdout, "the other process stored 7\n", "{run}");
+}
+
 fn the_runtime_starts_again_and_exported_memory_outlives_its_handle(release: Release) {
-    Victim::hsa("runtime_again", "increment", release).alone().run().well();
+    Victim::hsa("virtual_memory", "increment", release).alone().run().well();
 }
 
 fn on_two_agents(release: Release, words: &[&str]) -> Run {
@@ -80,6 +85,7 @@ fn packets_that_no_device_can_execute_have_their_status(release: Release) {
 on_both_releases! {
     memory_of_every_kind_is_written_by_kernels
     two_processes_share_memory_and_an_event
+    two_processes_share_a_signal
     the_runtime_starts_again_and_exported_memory_outlives_its_handle
     peers_copy_and_read_each_others_memory
     memory_of_a_peer_is_out_of_reach_without_access
