@@ -28,11 +28,11 @@ impl KernelFilter {
     /// Whether the kernel's dispatches are candidates.
     ///
     /// Without an expression that is every kernel but HIP's own copies and fills; with one, each kernel it
-    /// matches anywhere in the demangled or else the mangled name.
+    /// matches anywhere in the demangled name, with or without a return type, or in the mangled one.
     pub fn matches(&self, name: &KernelName) -> bool {
         match &self.expression {
             None => !name.is_runtime_internal(),
-            Some(expression) => expression.is_match(name.demangled()) || expression.is_match(name.symbol()),
+            Some(expression) => name.spellings().any(|spelling| expression.is_match(spelling)),
         }
     }
 
@@ -85,6 +85,14 @@ mod tests {
         assert!(filter("PKfPf$").matches(&name));
         assert!(!filter("^axp").matches(&name));
         assert!(!filter(r"\.kd").matches(&name));
+    }
+
+    #[test]
+    fn the_start_of_a_templates_name_is_its_start() {
+        let name = KernelName::new("_Z5scaleIfEvPT_f.kd");
+        assert!(filter("^scale<float>").matches(&name));
+        assert!(filter("^void scale").matches(&name));
+        assert!(!filter("^cale").matches(&name));
     }
 
     #[test]

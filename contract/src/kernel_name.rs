@@ -19,13 +19,21 @@ const LONGEST_SIGNATURE: usize = 1 << 20;
 pub struct KernelName {
     symbol: String,
     demangled: String,
+    /// The signature without the return type in front, which only templates have.
+    without_return: Option<String>,
 }
 
 impl KernelName {
     /// Names the kernel of `symbol`, which may be the descriptor's name (with `.kd`) or the kernel's.
     pub fn new(symbol: &str) -> Self {
         let symbol = symbol.strip_suffix(DESCRIPTOR_SUFFIX).unwrap_or(symbol);
-        Self { symbol: symbol.to_owned(), demangled: demangle(symbol) }
+        let demangled = demangle(symbol, &DemangleOptions::new());
+        let without_return = demangle(symbol, &DemangleOptions::new().no_return_type());
+        Self {
+            symbol: symbol.to_owned(),
+            without_return: (without_return != demangled).then_some(without_return),
+            demangled,
+        }
     }
 
     /// The mangled name without `.kd`: the report's `symbol`.
@@ -38,13 +46,22 @@ impl KernelName {
         &self.demangled
     }
 
+    /// The names that a filter is tried on, in order: the signature, the signature without its return type (an instance of a
+    /// template has one: `void scale<float>(float*)`), the symbol.
+    pub fn spellings(&self) -> impl Iterator<Item = &str> {
+        [Some(&self.demangled), self.without_return.as_ref(), Some(&self.symbol)]
+            .into_iter()
+            .flatten()
+            .map(String::as_str)
+    }
+
     /// Whether this is one of HIP's own copies and fills.
     pub fn is_runtime_internal(&self) -> bool {
         self.symbol.starts_with(RUNTIME_PREFIX)
     }
 }
 
-fn demangle(symbol: &str) -> String {
+fn demangle(symbol: &str, options: &DemangleOptions) -> String {
     // Only Itanium names: `cpp_demangle` would also accept bare type encodings, and a C kernel named `f` is not
     // `float`.
     if !symbol.starts_with("_Z") {
@@ -52,7 +69,7 @@ fn demangle(symbol: &str) -> String {
     }
     let mut text = Bounded(String::new());
     match Symbol::new(symbol) {
-        Ok(parsed) if parsed.structured_demangle(&mut text, &DemangleOptions::default()).is_ok() => text.0,
+        Ok(parsed) if parsed.structured_demangle(&mut text, options).is_ok() => text.0,
         _ => symbol.to_owned(),
     }
 }
@@ -79,6 +96,17 @@ mod tests {
         let name = KernelName::new("_Z5saxpyfPKfPf.kd");
         assert_eq!(name.symbol(), "_Z5saxpyfPKfPf");
         assert_eq!(name.demangled(), "saxpy(float, float const*, float*)");
+    }
+
+    #[test]
+    fn an_instance_of_a_template_has_a_spelling_without_its_return_type() {
+        let name = KernelName::new("_Z5scaleIfEvPT_f.kd");
+        let spellings: Vec<&str> = name.spellings().collect();
+        assert_eq!(
+            spellings,
+            ["void scale<float>(float*, float)", "scale<float>(float*, float)", "_Z5scaleIfEvPT_f"]
+        );
+        assert_eq!(KernelName::new("_Z5saxpyfPKfPf").spellings().count(), 2);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! * [`settings`]: the layers option, environment and file resolved into one [`Settings`];
 //! * [`filter`] and [`kernel_name`]: which dispatches are candidates;
 //! * [`record`]: the report's records, with [`Outcome`] and [`Reason`];
+//! * [`progress`]: the page on which the library tells `run` what it is at;
 //! * [`report`]: writing records one line at a time and reading them back, even from a damaged file.
 //!
 //! The crate is light on purpose, since the shim carries it into every process: no command-line parser, no
@@ -13,6 +14,7 @@
 pub mod filter;
 pub mod kernel_name;
 pub mod option;
+pub mod progress;
 pub mod record;
 pub mod report;
 pub mod settings;

@@ -30,12 +30,16 @@ pub enum OptionId {
     Allow,
     /// Whether a tainted window ends the process.
     Strict,
+    /// Whether the program's child processes take part.
+    FollowChildren,
     /// What is logged.
     Log,
     /// Where the log goes.
     LogFile,
     /// Which library is the real HSA runtime.
     Runtime,
+    /// Which library's callbacks hear of each replay.
+    Tool,
     /// Which config file is read.
     Config,
     /// Which library is hsa-replay's own (read by the command only).

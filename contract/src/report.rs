@@ -6,4 +6,4 @@ mod writer;
 
 pub use name::expand_pid;
 pub use reader::{Problem, ProblemKind, Reader};
-pub use writer::{OpenError, WriteError, Writer, prepare};
+pub use writer::{OpenError, WriteError, Writer, check_appendable, prepare};

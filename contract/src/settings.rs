@@ -18,7 +18,7 @@ use std::time::Duration;
 
 pub use error::SettingError;
 pub use file::read_config_file;
-pub use layer::{Given, Layer, Source};
+pub use layer::{Given, Layer, PARENT_VARIABLE, PROGRESS_VARIABLE, Source, is_unknown_variable};
 
 use crate::record::{Allow, SessionConfig};
 use crate::{KernelFilter, LaunchWindow, OPTIONS, OptionId};
@@ -53,12 +53,16 @@ pub struct Settings {
     pub allow: Vec<Allow>,
     /// Whether a tainted window ends the process.
     pub strict: bool,
+    /// Whether the program's child processes take part.
+    pub follow_children: bool,
     /// What is logged; `None` means nothing.
     pub log: Option<String>,
     /// Where the log goes, with `{pid}` not yet expanded; `None` means standard error.
     pub log_file: Option<PathBuf>,
     /// The real runtime; `None` means that it is searched for.
     pub runtime: Option<PathBuf>,
+    /// The library whose callbacks hear of each replay.
+    pub tool: Option<PathBuf>,
     /// The library to attach (read by the command only).
     pub shim: Option<PathBuf>,
     /// The config file that took part.
@@ -106,7 +110,6 @@ impl Settings {
 
     fn check(given: BTreeMap<OptionId, Given>, warnings: Vec<String>) -> Result<Self, SettingError> {
         let values = Values(&given);
-        let path = |id| values.0.get(&id).map(|given| PathBuf::from(&given.text));
         Ok(Self {
             passes: values.parse(OptionId::Passes, value::passes)?.unwrap_or(DEFAULT_PASSES),
             kernel: values.parse(OptionId::Kernel, KernelFilter::new)?.unwrap_or_default(),
@@ -115,16 +118,18 @@ impl Settings {
                 count: values.parse(OptionId::LaunchCount, value::count)?,
             },
             check: values.parse(OptionId::Check, value::switch)?.unwrap_or(true),
-            output: path(OptionId::Output).unwrap_or_else(|| DEFAULT_OUTPUT.into()),
+            output: values.path(OptionId::Output)?.unwrap_or_else(|| DEFAULT_OUTPUT.into()),
             timeout: values.parse(OptionId::Timeout, value::duration)?.unwrap_or(DEFAULT_TIMEOUT),
             budget: values.parse(OptionId::Budget, value::size)?,
             allow: values.parse(OptionId::Allow, value::kinds)?.unwrap_or_default(),
             strict: values.parse(OptionId::Strict, value::switch)?.unwrap_or(false),
+            follow_children: values.parse(OptionId::FollowChildren, value::switch)?.unwrap_or(true),
             log: values.parse(OptionId::Log, value::log_filter)?,
-            log_file: path(OptionId::LogFile),
-            runtime: path(OptionId::Runtime),
-            shim: path(OptionId::Shim),
-            config: path(OptionId::Config),
+            log_file: values.path(OptionId::LogFile)?,
+            runtime: values.path(OptionId::Runtime)?,
+            tool: values.path(OptionId::Tool)?,
+            shim: values.path(OptionId::Shim)?,
+            config: values.path(OptionId::Config)?,
             warnings,
             given,
         })
@@ -187,6 +192,16 @@ impl Values<'_> {
         let fail = |problem| SettingError::new(given.place(id), problem);
         let text = given.text.to_str().ok_or_else(|| fail("must be UTF-8 text".to_owned()))?;
         parse(text).map(Some).map_err(fail)
+    }
+
+    /// The option's value as the name of a file.
+    fn path(&self, id: OptionId) -> Result<Option<PathBuf>, SettingError> {
+        match self.0.get(&id) {
+            Some(given) if given.text.is_empty() => {
+                Err(SettingError::new(given.place(id), "must name a file"))
+            }
+            given => Ok(given.map(|given| PathBuf::from(&given.text))),
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{OptionId, OptionSpec, ValueKind};
 
 /// Every option of hsa-replay.
-pub const OPTIONS: [OptionSpec; 15] = [
+pub const OPTIONS: [OptionSpec; 17] = [
     OptionSpec {
         id: OptionId::Passes,
         flag: "passes",
@@ -29,8 +29,8 @@ pub const OPTIONS: [OptionSpec; 15] = [
         kind: ValueKind::Regex,
         default: "every kernel but HIP's own copies and fills",
         help: "Replay only kernels whose name matches",
-        details: "The expression may match anywhere in the name; it is tried on the demangled name, then on the \
-                  mangled one. HIP's own copies and fills (__amd_rocclr_*) take part only when it matches them.",
+        details: "The expression may match anywhere in the name; it is tried on the demangled name, with and without a \
+                  return type, then on the mangled one. HIP's own copies and fills (__amd_rocclr_*) take part only when it matches them.",
     },
     OptionSpec {
         id: OptionId::LaunchSkip,
@@ -139,6 +139,20 @@ pub const OPTIONS: [OptionSpec; 15] = [
         details: "The report is complete up to and with the dispatch that was tainted.",
     },
     OptionSpec {
+        id: OptionId::FollowChildren,
+        flag: "follow-children",
+        negation: Some("no-follow-children"),
+        short: None,
+        variable: "HSA_REPLAY_FOLLOW_CHILDREN",
+        key: Some("follow_children"),
+        value_name: None,
+        kind: ValueKind::Switch,
+        default: "on",
+        help: "Replay in the processes that the program starts, too",
+        details: "Off, only the program itself takes part: the process that `run`, or the shell that executed the lines of \
+                  `env`, started.",
+    },
+    OptionSpec {
         id: OptionId::Log,
         flag: "log",
         negation: None,
@@ -176,6 +190,19 @@ pub const OPTIONS: [OptionSpec; 15] = [
         default: "searched for",
         help: "Use FILE as the real HSA runtime (libhsa-runtime64.so.1)",
         details: "",
+    },
+    OptionSpec {
+        id: OptionId::Tool,
+        flag: "tool",
+        negation: None,
+        short: None,
+        variable: "HSA_REPLAY_TOOL",
+        key: Some("tool"),
+        value_name: Some("FILE"),
+        kind: ValueKind::Path,
+        default: "none",
+        help: "Load FILE, a library whose callbacks choose the passes of each dispatch and hear of each pass",
+        details: "Its interface is hsa_replay.h.",
     },
     OptionSpec {
         id: OptionId::Config,

@@ -191,9 +191,20 @@ impl Target {
 ///
 /// Where the name holds `{pid}` there is nothing to empty yet: then the folder must exist and be writable.
 pub fn prepare(template: &Path) -> Result<(), OpenError> {
+    check_place(template, true)
+}
+
+/// Finds out now whether a file, such as the log, can be appended to; `{pid}` as for [`prepare`].
+pub fn check_appendable(template: &Path) -> Result<(), OpenError> {
+    check_place(template, false)
+}
+
+fn check_place(template: &Path, truncate: bool) -> Result<(), OpenError> {
     let fail = |path: &Path, problem| OpenError { path: path.to_owned(), problem };
     if expand_pid(template, 0) == template {
-        return open_for_append(template, true).map(drop).map_err(|error| fail(template, explain(&error)));
+        return open_for_append(template, truncate)
+            .map(drop)
+            .map_err(|error| fail(template, explain(&error)));
     }
     let sample = expand_pid(template, std::process::id());
     if sample.is_dir() {
@@ -243,11 +254,9 @@ fn identity(metadata: &Metadata) -> (u64, u64) {
 
 fn explain(error: &io::Error) -> String {
     match rustix::io::Errno::from_io_error(error) {
-        Some(rustix::io::Errno::ISDIR) => "is a directory: name a file for the report".to_owned(),
+        Some(rustix::io::Errno::ISDIR) => "is a directory: name a file".to_owned(),
         Some(rustix::io::Errno::NXIO) => "is a pipe that nobody reads: start its reader first".to_owned(),
-        _ if error.kind() == io::ErrorKind::IsADirectory => {
-            "is a directory: name a file for the report".to_owned()
-        }
+        _ if error.kind() == io::ErrorKind::IsADirectory => "is a directory: name a file".to_owned(),
         _ => format!("cannot be opened for writing: {error}"),
     }
 }

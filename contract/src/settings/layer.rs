@@ -9,8 +9,23 @@ use crate::{OptionId, OptionSpec, ValueKind};
 /// Prefix of all variables of hsa-replay.
 const VARIABLE_PREFIX: &str = "HSA_REPLAY_";
 
-/// Variables with our prefix that are read elsewhere: by `scripts/rocm-root`.
-const ELSEWHERE: [&str; 1] = ["HSA_REPLAY_ROOTS"];
+/// The process whose direct children alone take part, where a program's children are not followed. Set by `run` and `env`.
+pub const PARENT_VARIABLE: &str = "HSA_REPLAY_PARENT";
+
+/// The page on which the library tells `run` what it is at ([`crate::progress`]). Set by `run`.
+pub const PROGRESS_VARIABLE: &str = "HSA_REPLAY_PROGRESS";
+
+/// Variables with our prefix that are no options: what the parts tell each other, and what `scripts/rocm-root` and `build.rs` read.
+const ELSEWHERE: [&str; 4] =
+    [PARENT_VARIABLE, PROGRESS_VARIABLE, "HSA_REPLAY_ROOTS", "HSA_REPLAY_BUILD_RUNTIME"];
+
+/// Whether a variable has our prefix and no meaning.
+pub fn is_unknown_variable(name: &OsStr) -> bool {
+    name.as_encoded_bytes().starts_with(VARIABLE_PREFIX.as_bytes())
+        && name
+            .to_str()
+            .is_none_or(|name| OptionSpec::by_variable(name).is_none() && !ELSEWHERE.contains(&name))
+}
 
 /// Longest part of a bad value that an error shows, in characters.
 const SHOWN_VALUE: usize = 80;
@@ -39,7 +54,7 @@ impl Given {
     /// The place and the value, for an error: `--passes 0`, `HSA_REPLAY_PASSES=0` or `FILE: passes = 0`.
     pub(crate) fn place(&self, id: OptionId) -> String {
         let spec = id.spec();
-        let shown = shorten(&self.text);
+        let shown = if self.text.is_empty() { "''".to_owned() } else { shorten(&self.text) };
         match &self.source {
             Source::Option => format!("--{} {shown}", spec.flag),
             Source::Environment => format!("{}={shown}", spec.variable),
@@ -95,7 +110,7 @@ impl Layer {
             match name.to_str().and_then(OptionSpec::by_variable) {
                 Some(_) if text.is_empty() => {}
                 Some(spec) => layer.set(spec.id, Given { text, source: Source::Environment }),
-                None if ELSEWHERE.iter().any(|known| name == *known) => {}
+                None if !is_unknown_variable(&name) => {}
                 None => warnings.push(format!("{} is not a variable of hsa-replay: ignored", shorten(&name))),
             }
         }

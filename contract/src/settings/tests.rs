@@ -92,6 +92,15 @@ fn a_bad_value_names_its_place() {
 }
 
 #[test]
+fn the_name_of_a_file_is_not_empty() {
+    let mut options = Layer::default();
+    options.set_option(OptionId::Output, "");
+    assert_eq!(problem(Settings::resolve(options, vars(&[]), no_file)), "--output '': must name a file");
+    assert_eq!(problem(from_file("log_file = \"\"")), "/etc/replay.toml: log_file = '': must name a file");
+    assert!(from_vars(&[("HSA_REPLAY_OUTPUT", "")]).is_ok(), "an empty variable counts as not set");
+}
+
+#[test]
 fn a_bad_value_is_shown_on_one_line_and_not_at_any_length() {
     let long = format!("(\n{}", "x".repeat(100_000));
     let line = problem(from_vars(&[("HSA_REPLAY_KERNEL", &long)]));
