@@ -16,7 +16,21 @@ use object::{Object as _, ObjectSymbol as _, SymbolKind};
 /// Exported data: defined by hand in `shim/debugger.rs`, not forwarded.
 const DATA: &str = "_amdgpu_r_debug";
 /// Names that the shim itself adds, at a version node of their own.
-const OURS: [&str; 2] = ["hsa_replay_interface_version", "hsa_replay_version"];
+const OURS: [&str; 13] = [
+    "hsa_replay_exclude_memory",
+    "hsa_replay_include_memory",
+    "hsa_replay_interface_version",
+    "hsa_replay_last_record",
+    "hsa_replay_pause",
+    "hsa_replay_range_pop",
+    "hsa_replay_range_push",
+    "hsa_replay_resume",
+    "hsa_replay_select_kernels",
+    "hsa_replay_set_passes",
+    "hsa_replay_status_string",
+    "hsa_replay_version",
+    "hsa_replay_is_armed",
+];
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

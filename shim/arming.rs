@@ -8,6 +8,8 @@ use std::ffi::{CStr, c_void};
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use hsa_replay_contract::settings::PARENT_VARIABLE;
+
 use crate::forward::{self, slot};
 use crate::runtime::{self, Found, Runtime};
 use crate::{bind, life, log, settings};
@@ -26,7 +28,13 @@ const UNKNOWN_COPIES: [&CStr; 1] = [c"hsa_amd_memory_async_batch_copy"];
 
 /// Decides for this process. Called before the runtime is used for the first time, by every thread that comes at once.
 pub fn decide(runtime: &Runtime) {
-    if !settings::get().armed() || !runtime.is_real() {
+    let settings = settings::get();
+    // A setting that cannot be used leaves the library disarmed, this one like any other.
+    if !settings.armed() || !runtime.is_real() || runtime.is_substitute() {
+        return;
+    }
+    if !settings.follow_children && !is_the_program() {
+        tracing::info!("a child process, which is not followed: replay is off here");
         return;
     }
     static FORK: Once = Once::new();
@@ -39,6 +47,14 @@ pub fn decide(runtime: &Runtime) {
             log::say(format_args!("no memory for a fork handler; replay is off"));
         }
     });
+}
+
+/// Whether this process is the program itself, not one that the program started: `run`, or the shell that executed the lines
+/// of `env`, is its parent. Where neither has said who it is, nobody can tell.
+fn is_the_program() -> bool {
+    let parent = settings::variable(PARENT_VARIABLE);
+    let parent = parent.as_deref().and_then(std::ffi::OsStr::to_str).and_then(|text| text.parse().ok());
+    parent.is_none_or(|parent: u32| parent == std::os::unix::process::parent_id())
 }
 
 /// Whether hooks act in this process.

@@ -4,7 +4,8 @@
 //! - `runtime`: finds and opens the real runtime; `absent` answers for what it lacks.
 //! - `hooks`: the functions that stand in for some exports; `arming` says whether they do, `life` when the
 //!   engine runs, and `engine_runtime` is the real runtime as the engine calls it.
-//! - `debugger`: the one exported data symbol. `identity`: the exports that mark this library.
+//! - `debugger`: the one exported data symbol. `identity`: the exports that mark this library; `interface` the others of
+//!   `include/hsa_replay.h`, and `tool` the user's library that it describes.
 //! - `settings`: what the environment asks for. `log`: messages, off unless asked for.
 //!
 //! Nothing happens before the first HSA call: no constructor, no thread, no environment read.
@@ -21,7 +22,9 @@ mod event_thread;
 mod forward;
 mod hooks;
 mod identity;
+mod interface;
 mod life;
 mod log;
 mod runtime;
 mod settings;
+mod tool;

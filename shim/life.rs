@@ -6,16 +6,19 @@
 //! parent's memory of it is left alone there.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::ptr::null_mut;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
+use hsa_replay_contract::progress::Page;
 use hsa_replay_contract::report::Writer;
-use hsa_replay_engine::Engine;
+use hsa_replay_contract::settings::PROGRESS_VARIABLE;
+use hsa_replay_engine::{Attachments, Engine};
 use parking_lot::Mutex;
 
 use crate::engine_runtime::RealRuntime;
-use crate::{arming, event_thread, log, settings};
+use crate::{arming, event_thread, log, settings, tool};
 
 /// The running engine, null when none runs. Engines are never freed: a hook in another thread may still hold one.
 static ENGINE: AtomicPtr<Engine> = AtomicPtr::new(null_mut());
@@ -39,6 +42,11 @@ fn engine() -> Option<&'static Engine> {
     let engine = ENGINE.load(Ordering::Acquire);
     // SAFETY: null, or from `Box::into_raw` in `initialised` and never freed.
     unsafe { engine.as_ref() }
+}
+
+/// Whether an engine runs and may replay.
+pub fn runs() -> bool {
+    engine().is_some() && !OVER.load(Ordering::Acquire)
 }
 
 /// Has the engine do something; `None` when no engine runs, and the hook only forwards.
@@ -96,8 +104,12 @@ fn start() -> Result<Engine, String> {
     let settings = settings::get();
     let report = Writer::open(&settings.output, std::process::id())
         .map_err(|error| format!("{error}; replay is off"))?;
-    let engine =
-        Engine::start(Arc::new(runtime), settings.clone(), report).map_err(|error| error.to_string())?;
+    let attachments = Attachments {
+        progress: settings::variable(PROGRESS_VARIABLE).and_then(|path| Page::open(Path::new(&path)).ok()),
+        tool: settings.tool.as_deref().map(tool::load).transpose()?,
+    };
+    let engine = Engine::start(Arc::new(runtime), settings.clone(), report, attachments)
+        .map_err(|error| error.to_string())?;
     static AT_EXIT: std::sync::Once = std::sync::Once::new();
     AT_EXIT.call_once(|| {
         // SAFETY: the handler is a function of this library, which is never unloaded.

@@ -9,11 +9,12 @@
 mod subscriber;
 
 use std::fmt;
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use hsa_replay_contract::Settings;
 use hsa_replay_contract::report::expand_pid;
-use tracing_appender::rolling::{RollingFileAppender, Rotation};
 use tracing_subscriber::filter::Targets;
 
 use subscriber::{Lines, Output};
@@ -34,23 +35,21 @@ fn open(filter: &str, file: Option<&Path>) -> Result<Lines, String> {
         None => Output::StandardError,
         Some(template) => {
             let path = expand_pid(template, std::process::id());
-            let file =
-                append_to(&path).map_err(|why| format!("HSA_REPLAY_LOG_FILE={}: {why}", path.display()))?;
-            Output::File(file)
+            let file = append_to(&path).map_err(|why| format!("the log {}: {why}", path.display()))?;
+            Output::file(file)
         }
     };
     Ok(Lines::new(targets, output))
 }
 
-fn append_to(path: &Path) -> Result<RollingFileAppender, String> {
-    let name = path.file_name().and_then(|name| name.to_str()).ok_or("not the name of a file")?;
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+fn append_to(path: &Path) -> Result<File, String> {
     if path.is_dir() {
         return Err("is a folder".to_owned());
     }
-    RollingFileAppender::builder().rotation(Rotation::NEVER).filename_prefix(name).build(folder).map_err(
-        |error| std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string),
-    )
+    // A pipe without a reader must not hold the application up.
+    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+    let file = OpenOptions::new().append(true).create(true).custom_flags(flags).open(path);
+    file.map_err(|error| format!("cannot be opened: {error}"))
 }
 
 /// Shows one line on standard error whatever the log's setting is: for what the user has to know. The log gets it as

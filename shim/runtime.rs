@@ -23,6 +23,8 @@ pub struct Runtime {
     library: Library,
     /// False for another copy of hsa-replay that stands between us and the real one.
     real: bool,
+    /// The settings name another one, which cannot be used.
+    substitute: bool,
 }
 
 /// What [`get`] has to offer.
@@ -44,7 +46,7 @@ impl Runtime {
         // SAFETY: runs the constructors of the runtime that the application would have loaded itself.
         let library =
             unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }.map_err(Refusal::unloadable)?;
-        let runtime = Self { path: path.to_owned(), library, real: true };
+        let runtime = Self { path: path.to_owned(), library, real: true, substitute: false };
         match (runtime.symbol(crate::identity::MARKER), runtime.symbol(c"hsa_init")) {
             (Some(_), _) => Err(Refusal::Ourselves),
             (None, None) => Err(Refusal::NoRuntime),
@@ -60,6 +62,11 @@ impl Runtime {
     /// Whether it is the real runtime and not another copy of hsa-replay, which then acts in our stead.
     pub fn is_real(&self) -> bool {
         self.real
+    }
+
+    /// Whether it stands in for one that the settings name and that cannot be used.
+    pub fn is_substitute(&self) -> bool {
+        self.substitute
     }
 
     /// Address of an exported symbol.

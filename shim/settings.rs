@@ -13,8 +13,12 @@ use hsa_replay_contract::{OPTIONS, OptionId, Settings};
 use crate::log;
 
 /// Settings that hold although another one is bad, fewer and fewer: one of them may be the bad one.
-const KEPT: [&[OptionId]; 3] =
-    [&[OptionId::Runtime, OptionId::Log, OptionId::LogFile], &[OptionId::Runtime], &[]];
+const KEPT: [&[OptionId]; 4] = [
+    &[OptionId::Config, OptionId::Runtime, OptionId::Log, OptionId::LogFile],
+    &[OptionId::Runtime, OptionId::Log, OptionId::LogFile],
+    &[OptionId::Runtime],
+    &[],
+];
 
 static SETTINGS: AtomicPtr<Settings> = AtomicPtr::new(null_mut());
 
@@ -63,7 +67,13 @@ fn keep_what_is_right() -> Settings {
         let is_kept = |name: &OsString| {
             OPTIONS.iter().any(|spec| options.contains(&spec.id) && name.as_os_str() == spec.variable)
         };
-        Settings::from_environment(variables().filter(|(name, _)| is_kept(name)), read_config_file).ok()
+        let kept =
+            Settings::from_environment(variables().filter(|(name, _)| is_kept(name)), read_config_file);
+        // A config file says more than what may be kept.
+        let is_ours =
+            |name: &str| OPTIONS.iter().any(|spec| options.contains(&spec.id) && name == spec.variable);
+        let ours = kept.ok()?.to_variables().into_iter().filter(|(name, _)| is_ours(name));
+        Settings::from_environment(ours.map(|(name, value)| (name.into(), value)), read_config_file).ok()
     });
     kept.unwrap_or_else(|| unreachable!("without variables all settings are defaults"))
 }

@@ -9,7 +9,21 @@ use std::path::Path;
 use object::read::elf::{ElfFile64, FileHeader as _};
 use object::{Object as _, ObjectSymbol as _};
 
-const OURS: [&str; 2] = ["hsa_replay_interface_version", "hsa_replay_version"];
+const OURS: [&str; 13] = [
+    "hsa_replay_exclude_memory",
+    "hsa_replay_include_memory",
+    "hsa_replay_interface_version",
+    "hsa_replay_is_armed",
+    "hsa_replay_last_record",
+    "hsa_replay_pause",
+    "hsa_replay_range_pop",
+    "hsa_replay_range_push",
+    "hsa_replay_resume",
+    "hsa_replay_select_kernels",
+    "hsa_replay_set_passes",
+    "hsa_replay_status_string",
+    "hsa_replay_version",
+];
 
 /// Exported names of the built library, each with its version node and size.
 fn exports() -> BTreeMap<String, (String, u64)> {

@@ -50,6 +50,52 @@ fn a_child_forked_after_the_first_call_logs_too() {
 }
 
 #[test]
+fn the_config_file_sets_the_log_even_where_another_setting_is_bad() {
+    let stage = Stage::new();
+    let config = stage.path("replay.toml");
+    let file = stage.path("it's a log \u{e9}");
+    std::fs::write(&config, format!("passes = 3\nlog = \"info\"\nlog_file = \"{}\"\n", file.display()))
+        .expect("a file");
+    let environment = [
+        stage.library_path(&["shim", "real"]),
+        ("HSA_REPLAY_CONFIG", config.into()),
+        ("HSA_REPLAY_TIMEOUT", "soon".into()),
+    ];
+    let outcome = stage.run(environment, &["signatures"]);
+    assert_eq!(outcome.errors.len(), 1, "{outcome:#?}");
+    assert!(
+        outcome.errors[0].contains("HSA_REPLAY_TIMEOUT=soon") && outcome.errors[0].contains("replay is off")
+    );
+    assert_eq!(outcome.well(), ["signatures right"]);
+    let text = std::fs::read_to_string(&file).expect("the log");
+    assert!(text.contains("forwarding to"), "{text}");
+}
+
+#[test]
+fn a_log_whose_folder_is_missing_makes_no_folder() {
+    let stage = Stage::new();
+    let file = stage.path("no/such/log");
+    let environment =
+        [stage.library_path(&["shim", "real"]), log("info"), ("HSA_REPLAY_LOG_FILE", file.clone().into())];
+    let outcome = stage.run(environment, &["signatures"]);
+    assert!(outcome.errors[0].contains("no/such/log"), "{outcome:#?}");
+    outcome.well();
+    assert!(!file.parent().is_some_and(std::path::Path::exists));
+}
+
+#[test]
+fn a_full_disk_is_said_once() {
+    let stage = Stage::new();
+    let environment =
+        [stage.library_path(&["shim", "real"]), log("info"), ("HSA_REPLAY_LOG_FILE", "/dev/full".into())];
+    let outcome = stage.run(environment, &["status=hsa_init", "status=hsa_amd_enable_logging"]);
+    let said =
+        outcome.errors.iter().filter(|line| line.contains("the log is incomplete: No space left")).count();
+    assert_eq!(said, 1, "{outcome:#?}");
+    outcome.well();
+}
+
+#[test]
 fn a_bad_filter_or_file_is_one_line_and_the_application_is_unharmed() {
     let stage = Stage::new();
     let folder: OsString = stage.path("real").into();

@@ -8,7 +8,9 @@ use crate::process::Process;
 use crate::queue::SoftQueue;
 use crate::sync::{Arc, Condvar, Mutex};
 use crate::window::Workspace;
+use hsa_replay_contract::progress::Slot;
 use std::collections::VecDeque;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// State of one GPU agent.
@@ -21,6 +23,8 @@ pub(crate) struct AgentState {
     pub(crate) fence: CopyFence,
     /// Kernels in flight that need not end by themselves.
     pub(crate) endless: InFlight,
+    /// Where the agent's windows are shown, from the first one on.
+    progress: OnceLock<Option<Slot>>,
     /// What windows keep from one to the next; the worker's alone.
     pub(crate) workspace: Mutex<Workspace>,
     queues: Mutex<Vec<Arc<SoftQueue>>>,
@@ -60,12 +64,19 @@ impl AgentState {
             gate: Gate::default(),
             fence: CopyFence::default(),
             endless: InFlight::default(),
+            progress: OnceLock::new(),
             workspace,
             queues: Mutex::default(),
             wrapping: Mutex::default(),
             work: Mutex::default(),
             wake: Condvar::new(),
         }
+    }
+
+    /// Where the agent's windows are shown, if anybody looks.
+    pub(crate) fn progress(&self) -> Option<&Slot> {
+        let page = self.process.attachments.progress?;
+        self.progress.get_or_init(|| page.claim()).as_ref()
     }
 
     /// The live queues of the agent.

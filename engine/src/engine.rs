@@ -10,8 +10,10 @@ use crate::report::Report;
 use crate::runtime::{AgentFacts, Runtime, RuntimeError, RuntimeResult};
 use crate::shared_memory::QueueObject;
 use crate::sync::{Arc, AtomicBool, Ordering};
+use crate::tool::Tool;
 use crate::window;
 use hsa_replay_contract::Settings;
+use hsa_replay_contract::progress::Page;
 use hsa_replay_contract::record;
 use hsa_replay_contract::report::Writer;
 use std::ops::Range;
@@ -113,6 +115,15 @@ pub struct Freeing {
     record: Option<Record>,
 }
 
+/// What may go with an engine.
+#[derive(Debug, Default)]
+pub struct Attachments {
+    /// The page on which `run` reads what the engine is at.
+    pub progress: Option<Page>,
+    /// The user's tool.
+    pub tool: Option<Box<dyn Tool>>,
+}
+
 /// Why the engine could not start; the process then runs as if not armed.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
@@ -126,8 +137,8 @@ pub enum StartError {
 
 /// The replay engine of one process, from the first `hsa_init` to the last `hsa_shut_down`.
 pub struct Engine {
-    process: Arc<Process>,
-    agents: Vec<Arc<AgentState>>,
+    pub(crate) process: Arc<Process>,
+    pub(crate) agents: Vec<Arc<AgentState>>,
     /// The end has begun; until `stopped` the hooks work as before.
     stopping: AtomicBool,
     stopped: AtomicBool,
@@ -146,7 +157,12 @@ impl Engine {
     ///
     /// # Errors
     /// When agents and pools cannot be listed. The caller logs the error and stays disarmed.
-    pub fn start(runtime: Arc<dyn Runtime>, settings: Settings, report: Writer) -> Result<Self, StartError> {
+    pub fn start(
+        runtime: Arc<dyn Runtime>,
+        settings: Settings,
+        report: Writer,
+        attachments: Attachments,
+    ) -> Result<Self, StartError> {
         let facts = runtime.agents()?;
         let host = facts.iter().find(|facts| !facts.gpu).ok_or(StartError::NoHost)?.agent;
         let gpus: Vec<&AgentFacts> = facts.iter().filter(|facts| facts.gpu).collect();
@@ -162,7 +178,8 @@ impl Engine {
         });
         report.session(real, listed.collect(), &settings);
         let handles: Vec<Agent> = gpus.iter().map(|facts| facts.agent).collect();
-        let process = Arc::new(Process::new(runtime, settings, report, Inventory::new(classifier), host));
+        let inventory = Inventory::new(classifier);
+        let process = Arc::new(Process::new(runtime, settings, report, inventory, host, attachments));
         let agents = (0..)
             .zip(handles)
             .map(|(index, agent)| Arc::new(AgentState::new(Arc::clone(&process), agent, index)))
@@ -407,10 +424,12 @@ impl Engine {
         }
         let queue = SoftQueue::new(agent, real, cooperative)?;
         let object = queue.object().address();
+        let added = Arc::clone(&queue);
         agent.add(queue).map_err(|error| {
             tracing::error!("no thread for the worker of agent {}: {error}", agent.index);
             RuntimeError { call: "starting the worker", status: hsa_sys::HSA_STATUS_ERROR_OUT_OF_RESOURCES }
         })?;
+        self.introduce(&added);
         Ok(object)
     }
 

@@ -10,6 +10,7 @@
 mod agent;
 pub mod code;
 pub mod compare;
+mod control;
 mod copy;
 mod endless;
 mod engine;
@@ -33,8 +34,12 @@ mod store;
 mod sync;
 #[cfg(test)]
 mod tests;
+pub mod tool;
 mod window;
 mod worker;
 
-pub use engine::{Access, Allocation, AsyncCopy, Engine, Freeing, Source, StartError, Unmapped, Unmapping};
+pub use control::Named;
+pub use engine::{
+    Access, Allocation, AsyncCopy, Attachments, Engine, Freeing, Source, StartError, Unmapped, Unmapping,
+};
 pub use fence::SyncCopy;

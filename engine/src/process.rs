@@ -1,5 +1,7 @@
 //! What all agents and queues of the process share.
 
+use crate::Attachments;
+use crate::control::Control;
 use crate::handles::Agent;
 use crate::inventory::Inventory;
 use crate::kernels::KernelTable;
@@ -24,6 +26,9 @@ pub(crate) struct Process {
     pub(crate) promises: Promises,
     /// The agent named for the host side of a copy.
     pub(crate) host: Agent,
+    /// What the program asks for while it runs.
+    pub(crate) control: Control,
+    pub(crate) attachments: Attachments,
     /// Dispatches that passed the kernel filter so far.
     pub(crate) matching: AtomicU64,
     /// Exit has begun.
@@ -38,6 +43,7 @@ impl Process {
         report: Report,
         inventory: Inventory,
         host: Agent,
+        attachments: Attachments,
     ) -> Self {
         Self {
             signals: Arc::new(SignalPool::new(Arc::clone(&runtime))),
@@ -49,6 +55,8 @@ impl Process {
             report,
             inventory,
             host,
+            control: Control::default(),
+            attachments,
             matching: AtomicU64::new(0),
             exiting: AtomicBool::new(false),
             disarmed: OnceLock::new(),

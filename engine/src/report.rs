@@ -14,6 +14,8 @@ pub(crate) struct Report {
     next: AtomicU64,
     filtered: AtomicU64,
     counts: Mutex<Counts>,
+    /// The dispatch record that was written last.
+    last: Mutex<Option<Record>>,
 }
 
 #[derive(Debug)]
@@ -26,7 +28,14 @@ struct Counts {
 impl Report {
     pub(crate) fn new(writer: Writer, pid: u32) -> Self {
         let counts = Counts { summary: Summary::new(pid), logged: BTreeSet::new() };
-        Self { writer, pid, next: AtomicU64::new(0), filtered: AtomicU64::new(0), counts: Mutex::new(counts) }
+        Self {
+            writer,
+            pid,
+            next: AtomicU64::new(0),
+            filtered: AtomicU64::new(0),
+            counts: Mutex::new(counts),
+            last: Mutex::default(),
+        }
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -34,7 +43,7 @@ impl Report {
     }
 
     pub(crate) fn session(&self, runtime: Runtime, agents: Vec<Agent>, settings: &Settings) {
-        self.write(Session::new(self.pid, runtime, agents, settings).into());
+        self.write(&Session::new(self.pid, runtime, agents, settings).into());
     }
 
     /// The number of the next dispatch record.
@@ -55,7 +64,7 @@ impl Report {
     /// The first pass of a dispatch is about to run.
     pub(crate) fn begin(&self, dispatch: &Dispatch) {
         let Dispatch { id, ref kernel, launch, .. } = *dispatch;
-        self.write(Begin { pid: self.pid, id, kernel: kernel.clone(), launch }.into());
+        self.write(&Begin { pid: self.pid, id, kernel: kernel.clone(), launch }.into());
     }
 
     /// A candidate is done with.
@@ -75,18 +84,25 @@ impl Report {
                 );
             }
         }
-        self.write(dispatch.into());
+        let record = Record::from(dispatch);
+        self.write(&record);
+        *self.last.lock() = Some(record);
+    }
+
+    /// The dispatch record that was written last, as it stands in the report.
+    pub(crate) fn last(&self) -> Option<String> {
+        serde_json::to_string(self.last.lock().as_ref()?).ok()
     }
 
     /// The last record.
     pub(crate) fn summary(&self) {
         let mut summary = self.counts.lock().summary.clone();
         summary.filtered = self.filtered.load(Ordering::Relaxed);
-        self.write(summary.into());
+        self.write(&summary.into());
     }
 
-    fn write(&self, record: Record) {
-        if let Err(error) = self.writer.write(&record)
+    fn write(&self, record: &Record) {
+        if let Err(error) = self.writer.write(record)
             && error.is_first()
         {
             // Nobody may have asked for a log, and silence would pass for a complete report.

@@ -2,4 +2,4 @@
 
 pub(crate) use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
 pub(crate) use std::sync::Arc;
-pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering, fence};

@@ -5,23 +5,41 @@
 //! applications shut the runtime down from `atexit` handlers.
 
 use std::fmt::{self, Write as _};
+use std::fs::File;
 use std::io::Write as _;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::Interest;
 use tracing::{Event, Metadata, Subscriber};
-use tracing_appender::rolling::RollingFileAppender;
 use tracing_subscriber::filter::{LevelFilter, Targets};
-use tracing_subscriber::fmt::MakeWriter as _;
 
 /// Where lines go.
 #[derive(Debug)]
 pub enum Output {
     /// File descriptor 2, not Rust's locked handle of it.
     StandardError,
-    /// A file that never rotates, hence never takes its lock for writing.
-    File(RollingFileAppender),
+    /// A file open for appending, and whether a line of it was lost.
+    File(File, AtomicBool),
+}
+
+impl Output {
+    pub fn file(file: File) -> Self {
+        Self::File(file, AtomicBool::new(false))
+    }
+
+    /// Writes a line. A full disk must not hurt the application, so a line that is lost is lost; that is said once.
+    fn write(&self, line: &[u8]) {
+        let Self::File(file, lost) = self else { return write_all(libc::STDERR_FILENO, line) };
+        let mut file = file;
+        if let Err(error) = file.write_all(line)
+            && !lost.swap(true, Ordering::Relaxed)
+        {
+            let said = format!("hsa-replay: the log is incomplete: {error}\n");
+            write_all(libc::STDERR_FILENO, said.as_bytes());
+        }
+    }
 }
 
 /// Formats each event into one line and writes it at once.
@@ -65,11 +83,7 @@ impl Subscriber for Lines {
 
     fn event(&self, event: &Event<'_>) {
         let Ok(line) = Self::line(event) else { return };
-        match &self.output {
-            Output::StandardError => write_all(libc::STDERR_FILENO, line.as_bytes()),
-            // A full disk must not hurt the application.
-            Output::File(file) => drop(file.make_writer().write_all(line.as_bytes())),
-        }
+        self.output.write(line.as_bytes());
     }
 
     // Spans are not used.

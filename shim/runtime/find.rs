@@ -42,6 +42,7 @@ pub fn runtime(settings: &Settings) -> Result<Runtime, String> {
         return Ok(first);
     }
     let mut search = Search::default();
+    let mut substitute = false;
     if let Some(path) = settings.runtime.as_deref() {
         match search.attempt(path) {
             Ok(runtime) => return Ok(runtime),
@@ -50,10 +51,12 @@ pub fn runtime(settings: &Settings) -> Result<Runtime, String> {
                     Some(Source::File(file)) => format!("{}: runtime = ", file.display()),
                     _ => format!("{VARIABLE}="),
                 };
+                let off = if settings.armed() { "replay is off; " } else { "" };
                 log::say(format_args!(
-                    "{place}{}: {refusal}; looking for the runtime elsewhere",
+                    "{place}{}: {refusal}; {off}looking for the runtime elsewhere",
                     path.display()
                 ));
+                substitute = true;
             }
         }
     }
@@ -63,12 +66,12 @@ pub fn runtime(settings: &Settings) -> Result<Runtime, String> {
         .chain(ld_cache::runtimes(&FILES))
     {
         if let Some(runtime) = search.consider(&path) {
-            return Ok(runtime);
+            return Ok(Runtime { substitute, ..runtime });
         }
     }
     for path in DEFAULT_FOLDERS.iter().map(PathBuf::from).flat_map(files_in) {
         if let Some(runtime) = search.consider(&path) {
-            return Ok(runtime);
+            return Ok(Runtime { substitute, ..runtime });
         }
     }
     let hint =
@@ -133,7 +136,7 @@ fn earlier_copy(libraries: &[PathBuf]) -> Option<Runtime> {
             "{} is a copy of hsa-replay and came first: it acts, this one only forwards",
             path.display()
         );
-        return Some(Runtime { path: path.clone(), library, real: false });
+        return Some(Runtime { path: path.clone(), library, real: false, substitute: false });
     }
     None
 }

@@ -102,7 +102,10 @@ fn content_key(release: Release, source: &Path, options: &[&str]) -> u64 {
     let read =
         |path: &Path| std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut hasher = DefaultHasher::new();
-    (release.versions(), read(source), read(&checkout().join("tests/hip/victim.h")), options)
-        .hash(&mut hasher);
+    let text = read(source);
+    (release.versions(), &text, read(&checkout().join("tests/hip/victim.h")), options).hash(&mut hasher);
+    if text.windows(12).any(|window| window == b"hsa_replay.h") {
+        read(&checkout().join("include/hsa_replay.h")).hash(&mut hasher);
+    }
     hasher.finish()
 }

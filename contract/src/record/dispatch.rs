@@ -39,6 +39,9 @@ pub struct Dispatch {
     pub grid: [u32; 3],
     /// Work-group size in work-items.
     pub workgroup: [u32; 3],
+    /// The stretch of the program's code that it was launched in, outer names first, separated by `/`; null outside of any.
+    #[serde(default)]
+    pub range: Option<String>,
     /// How it ended.
     pub outcome: Outcome,
     /// Why it was not replayed, or not in full; null only for `replayed`.

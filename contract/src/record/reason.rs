@@ -67,6 +67,8 @@ reasons! {
     ShuttingDown = "shutting_down",
     /// Reserved, not written yet: the packet is of a form that cannot be repeated safely.
     UnsupportedPacket = "unsupported_packet",
+    /// The user's tool left the dispatch out, or chose passes that cannot be.
+    Tool = "tool",
     /// The kernel's arguments could not be read.
     KernargUnreadable = "kernarg_unreadable",
     /// Nothing is known about the kernel object: no loaded code object holds it, or its metadata is damaged.

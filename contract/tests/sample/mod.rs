@@ -57,6 +57,7 @@ pub fn replayed(id: u64) -> Dispatch {
         launch: id,
         grid: [1024, 1, 1],
         workgroup: [256, 1, 1],
+        range: None,
         outcome: Outcome::Replayed,
         reason: None,
         detail: None,

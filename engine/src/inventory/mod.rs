@@ -9,7 +9,7 @@ mod overlays;
 mod region;
 
 pub(crate) use classify::Classifier;
-pub(crate) use region::{Exclusion, Held, Physical, Region, RegionKind};
+pub(crate) use region::{Asked, Exclusion, Held, Physical, Region, RegionKind};
 
 use crate::handles::Agent;
 use crate::sync::{Arc, AtomicU64, Ordering, RwLock};
@@ -38,7 +38,13 @@ pub(crate) struct Record {
 impl Record {
     /// Why it is not captured, if so.
     pub(crate) fn exclusion(&self) -> Option<Exclusion> {
-        self.exclusion.or_else(|| self.region.exclusion())
+        let by_kind = self.exclusion.or_else(|| self.region.exclusion());
+        match self.region.asked() {
+            Some(Asked::Exclude) => by_kind.or(Some(Exclusion::Program)),
+            // The program answers for it that nobody else writes there during a window.
+            Some(Asked::Include) if self.exclusion == Some(Exclusion::FineGrained) => self.region.exclusion(),
+            _ => by_kind,
+        }
     }
 }
 
@@ -108,6 +114,14 @@ impl Inventory {
         }
     }
 
+    /// The program asks for the allocation at an address to be captured or left out. `None`: no allocation is known there;
+    /// false: its kind is never captured.
+    pub(crate) fn ask(&self, address: u64, asked: Asked) -> Option<bool> {
+        let record = self.find(address)?;
+        record.region.ask(asked);
+        Some(asked == Asked::Exclude || record.exclusion().is_none())
+    }
+
     pub(crate) fn is_gpu(&self, agent: Agent) -> bool {
         self.classifier.is_gpu(agent)
     }
@@ -127,7 +141,7 @@ impl Inventory {
         let records = self.records.read();
         let overlays = self.overlays.read();
         let is_outside = |record: &&Record| match record.exclusion() {
-            Some(exclusion) => exclusion != Exclusion::NoAccess,
+            Some(exclusion) => !matches!(exclusion, Exclusion::NoAccess | Exclusion::Program),
             None => record.region.owner != agent,
         };
         records.values().chain(overlays.iter()).filter(is_outside).cloned().collect()

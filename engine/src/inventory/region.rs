@@ -2,7 +2,7 @@
 
 use crate::code::ModuleRegion;
 use crate::handles::Agent;
-use crate::sync::{Arc, AtomicBool, Condvar, Mutex, Ordering};
+use crate::sync::{Arc, AtomicBool, AtomicU8, Condvar, Mutex, Ordering};
 use std::sync::OnceLock;
 
 /// What a region is to the report.
@@ -45,10 +45,21 @@ pub(crate) enum Exclusion {
     Interop,
     /// Exported to another process or opened to another GPU.
     SharedOut,
+    /// The program asked for it to be left out.
+    Program,
     /// The runtime refused to free it after its record was gone.
     FailedFree,
     /// A pool that no agent lists, or an owner that the runtime contradicts.
     Unknown,
+}
+
+/// What the program asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// To be captured if its kind allows that.
+    Include,
+    /// To be left out.
+    Exclude,
 }
 
 /// A region and its life. The value is its identity: memory that was freed and allocated again at the same address is another
@@ -65,6 +76,8 @@ pub(crate) struct Region {
     copied: Condvar,
     /// Found out after allocation.
     excluded: OnceLock<Exclusion>,
+    /// What the program asks for: 0 nothing, 1 and 2 as [`Asked`].
+    asked: AtomicU8,
     /// Whether the runtime agrees with what the call said.
     confirmed: OnceLock<bool>,
 }
@@ -80,6 +93,7 @@ impl Region {
             copying: Mutex::new(0),
             copied: Condvar::new(),
             excluded: OnceLock::new(),
+            asked: AtomicU8::new(0),
             confirmed: OnceLock::new(),
         }
     }
@@ -136,6 +150,20 @@ impl Region {
     /// Excludes the region for good. The first reason stays.
     pub(crate) fn exclude(&self, exclusion: Exclusion) {
         let _ = self.excluded.set(exclusion);
+    }
+
+    /// Notes what the program asks for; the last request counts.
+    pub(crate) fn ask(&self, asked: Asked) {
+        self.asked.store(if asked == Asked::Include { 1 } else { 2 }, Ordering::Release);
+    }
+
+    /// What the program asks for.
+    pub(crate) fn asked(&self) -> Option<Asked> {
+        match self.asked.load(Ordering::Acquire) {
+            0 => None,
+            1 => Some(Asked::Include),
+            _ => Some(Asked::Exclude),
+        }
     }
 
     /// The exclusion found out after allocation.

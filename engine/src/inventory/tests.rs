@@ -217,3 +217,31 @@ fn a_free_waits_for_the_chunk_being_copied_and_no_copy_begins_after_it() {
     assert!(freeing.join().expect("no panic"));
     assert!(region.hold().is_none());
 }
+
+#[test]
+fn the_program_leaves_memory_out_and_takes_it_in_again() {
+    const FINE: Pool = Pool(2);
+    let pool = |pool, global_flags| PoolFacts { pool, agent: GPU, global_flags, global: true };
+    let inventory = Inventory::new(Classifier::new(vec![pool(VRAM, 4), pool(FINE, 2)], [GPU]));
+    allocate(&inventory, 0x1000, 0x100);
+    inventory.add(&Allocation {
+        address: 0x2000,
+        bytes: 0x100,
+        source: Source::Pool { pool: FINE, flags: 0 },
+    });
+    inventory.add(&Allocation { address: 0x3000, bytes: 0x100, source: Source::IpcImport });
+    assert_eq!(bases(&inventory), [0x1000]);
+    assert_eq!(inventory.ask(0x10ff, Asked::Exclude), Some(true));
+    assert_eq!(inventory.find(0x1000).and_then(|record| record.exclusion()), Some(Exclusion::Program));
+    assert_eq!(
+        inventory.ask(0x2000, Asked::Include),
+        Some(true),
+        "the program answers for fine-grained memory"
+    );
+    assert_eq!(inventory.ask(0x3000, Asked::Include), Some(false), "nobody can answer for another process");
+    assert_eq!(inventory.ask(0x4000, Asked::Include), None);
+    assert_eq!(bases(&inventory), [0x2000]);
+    assert_eq!(inventory.ask(0x1000, Asked::Include), Some(true));
+    inventory.mark_kernarg(0x2000);
+    assert_eq!(bases(&inventory), [0x1000], "arguments are never captured, whatever is asked");
+}

@@ -1,5 +1,6 @@
 //! The dispatch at the head of a queue that was selected for a window, and how far that window is.
 
+use crate::control::Requests;
 use crate::kernels::Kernel;
 use crate::packet::Packet;
 use crate::sync::Arc;
@@ -14,6 +15,8 @@ pub(crate) struct Candidate {
     pub(crate) id: u64,
     /// Ordinal of the kernel's dispatch in the process.
     pub(crate) launch: u64,
+    /// What the program asked for before it wrote the packet.
+    pub(crate) requests: Option<Arc<Requests>>,
     pub(crate) stage: Stage,
 }
 

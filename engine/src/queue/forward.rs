@@ -8,10 +8,11 @@ use super::candidate::{Candidate, Stage};
 use super::dependency::{completes, must_wait};
 use super::hardware::Position;
 use super::select::{KernelCache, Selection, kernel_of, select};
+use crate::control::Requests;
 use crate::endless::{End, Endless};
 use crate::gate::Phase;
 use crate::packet::{Kind, Packet};
-use crate::sync::Ordering;
+use crate::sync::{Arc, Ordering};
 use crate::window::Watch;
 
 /// State of a queue's forwarding, under the queue's lock.
@@ -27,6 +28,8 @@ pub(crate) struct Forwarder {
     /// The dispatch at the head, selected for a window.
     pub(super) candidate: Option<Candidate>,
     pub(super) kernels: KernelCache,
+    /// The program's requests that hold for the packet taken last.
+    pub(super) requests: Option<Arc<Requests>>,
 }
 
 /// Why forwarding stopped.
@@ -79,7 +82,8 @@ impl SoftQueue {
             self.consume(forwarder);
             let mut endless = None;
             if packet.kind() == Kind::Dispatch {
-                match select(self.agent(), &mut forwarder.kernels, &packet) {
+                let requests = self.requests_at(forwarder, forwarder.read - 1);
+                match select(self.agent(), &mut forwarder.kernels, &packet, requests) {
                     Selection::Forward(kind) => endless = kind,
                     Selection::Candidate(candidate) => {
                         forwarder.candidate = Some(candidate);

@@ -5,6 +5,7 @@
 
 use super::candidate::{Candidate, Stage};
 use crate::agent::AgentState;
+use crate::control::Requests;
 use crate::endless::Endless;
 use crate::kernels::Kernel;
 use crate::packet::Packet;
@@ -30,12 +31,21 @@ pub(super) enum Selection {
 }
 
 /// Counts a dispatch and says whether it is a candidate.
-pub(super) fn select(agent: &AgentState, cache: &mut KernelCache, packet: &Packet) -> Selection {
+pub(super) fn select(
+    agent: &AgentState,
+    cache: &mut KernelCache,
+    packet: &Packet,
+    requests: Option<Arc<Requests>>,
+) -> Selection {
     let process = &agent.process;
     note_kernarg(agent, cache, packet.kernarg_address());
     let kernel = cache.kernel(agent, packet.kernel_object());
     let launch = kernel.launches.fetch_add(1, Ordering::Relaxed);
-    let selected = kernel.matches && {
+    let taken = requests.as_ref().map_or(kernel.matches, |requests| {
+        !requests.paused
+            && requests.kernels.as_ref().map_or(kernel.matches, |filter| filter.matches(&kernel.name))
+    });
+    let selected = taken && {
         let ordinal = process.matching.fetch_add(1, Ordering::Relaxed);
         process.settings.launches.selects(ordinal)
     };
@@ -45,7 +55,7 @@ pub(super) fn select(agent: &AgentState, cache: &mut KernelCache, packet: &Packe
     }
     let kernel = Arc::clone(kernel);
     let id = process.report.next_id();
-    Selection::Candidate(Candidate { packet: *packet, kernel, id, launch, stage: Stage::New })
+    Selection::Candidate(Candidate { packet: *packet, kernel, id, launch, requests, stage: Stage::New })
 }
 
 /// Whatever memory a packet takes its arguments from is never captured again.

@@ -9,11 +9,13 @@ use super::forward::{Forwarder, Stop};
 use super::hardware::HardwareRing;
 use super::select::KernelCache;
 use crate::agent::AgentState;
+use crate::control::Requests;
 use crate::handles::HardwareQueue;
 use crate::runtime::RuntimeResult;
 use crate::shared_memory::{HardwareFacts, QueueObject};
 use crate::signals::Completion;
 use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering, fence};
+use std::collections::VecDeque;
 use std::time::Instant;
 
 /// A queue of the application, in front of a hardware queue.
@@ -23,6 +25,8 @@ pub(crate) struct SoftQueue {
     agent: Arc<AgentState>,
     cooperative: bool,
     forwarder: Mutex<Forwarder>,
+    /// Requests of the program, each with the index of the first packet that it holds for, ascending.
+    requests: Mutex<VecDeque<(u64, Arc<Requests>)>>,
     rerun: AtomicBool,
     /// The runtime reported an error, or the application inactivated or destroys the queue.
     dead: AtomicBool,
@@ -68,6 +72,7 @@ impl SoftQueue {
             attended: false,
             candidate: None,
             kernels: KernelCache::default(),
+            requests: None,
         };
         let queue = Arc::new(Self {
             object,
@@ -75,6 +80,7 @@ impl SoftQueue {
             agent: Arc::clone(agent),
             cooperative,
             forwarder: Mutex::new(forwarder),
+            requests: Mutex::default(),
             rerun: AtomicBool::new(false),
             dead: AtomicBool::new(false),
             completing: Mutex::new(()),
@@ -113,6 +119,26 @@ impl SoftQueue {
     /// The application destroyed it; true when that was the last time.
     pub(crate) fn remove_owner(&self) -> bool {
         self.owners.fetch_sub(1, Ordering::AcqRel) == 1
+    }
+
+    /// The program asked for something: it holds for the packets whose slots it has not reserved yet.
+    pub(crate) fn note_requests(&self, requests: &Arc<Requests>) {
+        let mut noted = self.requests.lock();
+        let index = self.object.write_index().load(Ordering::Acquire);
+        noted.retain(|(earlier, _)| *earlier < index);
+        noted.push_back((index, Arc::clone(requests)));
+    }
+
+    /// The requests that hold for the packet of an index; indices are asked for in order.
+    pub(super) fn requests_at(&self, forwarder: &mut Forwarder, index: u64) -> Option<Arc<Requests>> {
+        if !self.agent.process.control.is_used() {
+            return None;
+        }
+        let mut noted = self.requests.lock();
+        while noted.front().is_some_and(|(first, _)| *first <= index) {
+            forwarder.requests = noted.pop_front().map(|(_, requests)| requests);
+        }
+        forwarder.requests.clone()
     }
 
     /// Whether nothing is forwarded any more.

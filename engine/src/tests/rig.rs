@@ -62,7 +62,7 @@ impl Rig {
         let settings = Settings::from_environment(variables, |_| Ok(Vec::new())).expect("good settings");
         let report = Writer::open(&folder.path().join("report.jsonl"), std::process::id()).expect("a report");
         let runtime: Arc<dyn Runtime> = Arc::<Fake>::clone(&fake);
-        let engine = Engine::start(runtime, settings, report).expect("starts");
+        let engine = Engine::start(runtime, settings, report, crate::Attachments::default()).expect("starts");
         let load_base = fake.machine(|machine| machine.allocate(IMAGE_BYTES));
         let counter = load_base + SEGMENT.0;
         let rig = Self { fake, engine, folder, queues: AtomicU64::new(0), counter, load_base };

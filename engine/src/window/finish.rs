@@ -43,6 +43,7 @@ impl Window<'_> {
         self.record.outcome = Outcome::Declined;
         self.record.reason = Some(refusal.reason);
         self.record.detail = refusal.detail;
+        self.tell_closed(false);
         self.process.report.dispatch(self.record);
         forwarder.set_stage(Stage::Settled);
         let forwarded = self.queue.is_dead() || self.queue.forward_candidate(forwarder);
@@ -62,6 +63,7 @@ impl Window<'_> {
         Writes::new(ready, evidence).fill(&mut self.record);
         let tainted = self.record.outcome == Outcome::Tainted;
         let last = self.record.passes.last().and_then(|pass| pass.ticks);
+        self.tell_closed(false);
         self.process.report.dispatch(self.record);
         if tainted && self.process.settings.strict {
             self.process.end_strictly();
@@ -75,6 +77,7 @@ impl Window<'_> {
     pub(super) fn fault(mut self, forwarder: &mut Forwarder, ready: &Ready, evidence: &Evidence) -> bool {
         fault(&mut self.record);
         Writes::new(ready, evidence).fill(&mut self.record);
+        self.tell_closed(false);
         self.process.report.dispatch(self.record);
         forwarder.drop_candidate();
         self.agent.open_gate();

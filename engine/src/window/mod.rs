@@ -1,6 +1,7 @@
 //! The replay window: one dispatch run several times from identical inputs while nothing else runs on its agent.
 //!
 //! * [`decide`]: what can be decided for free, with the rule on [`untracked`] memory;
+//! * [`listener`]: how many passes, and the tool that hears of them;
 //! * [`reach`]: where pointers in captured memory lead;
 //! * [`drain`]: the agent becomes quiet;
 //! * [`snapshot`]: memory is copied;
@@ -18,6 +19,7 @@ mod finish;
 mod foreign;
 mod hostcall;
 mod inspect;
+mod listener;
 mod passes;
 mod reach;
 mod repair;
@@ -29,7 +31,10 @@ mod writes;
 pub(crate) use finish::Watch;
 pub(crate) use snapshot::Workspace;
 
+use listener::PassPlan;
+
 use crate::agent::AgentState;
+use crate::control::Requests;
 use crate::gate::Phase;
 use crate::kernels::Kernel;
 use crate::packet::Packet;
@@ -66,6 +71,7 @@ struct Window<'a> {
     /// All stages together end by this time.
     deadline: Instant,
     record: Dispatch,
+    plan: PassPlan,
 }
 
 /// Deals with the candidate at the head of the queue. False: it waits for something, look again soon.
@@ -81,10 +87,17 @@ pub(crate) fn run(queue: &SoftQueue, forwarder: &mut Forwarder) -> bool {
         Stage::Submitted | Stage::Restoring | Stage::Completed => return true,
     }
     let mut window = Window::new(queue, candidate);
-    match window.open(forwarder) {
+    if let Some(progress) = queue.agent().progress() {
+        progress.window(&window.record.kernel);
+    }
+    let done = match window.open(forwarder) {
         Ok(ready) => window.replay(forwarder, ready),
         Err(refusal) => window.decline(forwarder, refusal),
+    };
+    if let Some(progress) = queue.agent().progress() {
+        progress.idle();
     }
+    done
 }
 
 impl<'a> Window<'a> {
@@ -102,6 +115,7 @@ impl<'a> Window<'a> {
             launch: candidate.launch,
             grid: candidate.packet.grid(),
             workgroup: candidate.packet.workgroup(),
+            range: candidate.requests.as_deref().and_then(Requests::range),
             outcome: Outcome::Declined,
             reason: None,
             detail: None,
@@ -116,12 +130,16 @@ impl<'a> Window<'a> {
         };
         let deadline = Instant::now() + process.settings.timeout;
         let kernel = Arc::clone(&candidate.kernel);
-        Self { queue, agent, process, packet: candidate.packet, kernel, deadline, record }
+        let requests = candidate.requests.as_deref();
+        let passes = requests.and_then(|requests| requests.passes).unwrap_or(process.settings.passes);
+        let plan = PassPlan::new(passes);
+        Self { queue, agent, process, packet: candidate.packet, kernel, deadline, record, plan }
     }
 
     /// Everything before the first pass.
     fn open(&mut self, forwarder: &mut Forwarder) -> Result<snapshot::Ready, Refusal> {
         let arguments = self.decide()?;
+        self.ask_tool()?;
         self.drain(forwarder)?;
         self.narrow(Phase::Closed)?;
         self.snapshot(arguments)

@@ -67,14 +67,20 @@ impl Window<'_> {
         };
         self.process.report.begin(&self.record);
         let mut evidence = Evidence::new(ready.plan.regions.len());
-        let passes = u32::from(self.process.settings.passes.get());
+        self.tell_captured(ready.plan.captured());
+        let passes = self.plan.most();
         for index in 0..passes {
             let completion = next;
+            self.tell_enter(index);
             match self.run_pass(forwarder, completion) {
-                (PassEnd::Done, completion) => self.note_pass(index, &completion),
+                (PassEnd::Done, completion) => {
+                    self.note_pass(index, &completion);
+                    self.tell_exit();
+                }
                 (PassEnd::Dead, _) => return self.fault(forwarder, &ready, &evidence),
                 (PassEnd::Late, completion) => {
                     let completion = Arc::new(completion);
+                    self.tell_closed(true);
                     self.queue.set_stuck(Stuck::Pass(Arc::clone(&completion)));
                     let watch = Watch { completion, record: self.record.clone(), ready, evidence };
                     forwarder.set_stage(Stage::Watching(Box::new(watch)));
@@ -92,7 +98,7 @@ impl Window<'_> {
                     return self.end(forwarder, &ready, &evidence, Some(cut));
                 }
             };
-            if index + 1 == passes {
+            if index + 1 == passes || self.is_stopped_by_tool() {
                 break;
             }
             if let Some(cut) = self.must_stop(&ready) {

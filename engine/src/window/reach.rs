@@ -76,7 +76,7 @@ impl Window<'_> {
         store: &dyn Store,
     ) -> Result<Vec<bool>, Refusal> {
         // A single pass is never run from memory that another one left.
-        if self.process.settings.passes.get() == 1 {
+        if self.plan.most() == 1 {
             return Ok(vec![true; plan.regions.len()]);
         }
         let outside = self.process.inventory.unrestored(self.agent.agent);

@@ -79,7 +79,8 @@ impl Window<'_> {
         let inside = |address: u64| {
             let record = self.process.inventory.find(address)?;
             Some(match record.exclusion() {
-                Some(Exclusion::NoAccess) => None,
+                // The program answers for what it leaves out.
+                Some(Exclusion::NoAccess | Exclusion::Program) => None,
                 Some(exclusion) => Some(describe(exclusion)),
                 None if record.region.owner == self.agent.agent => None,
                 None => Some("memory of another agent"),
@@ -120,6 +121,7 @@ pub(super) fn describe(exclusion: Exclusion) -> &'static str {
         Exclusion::Import => "memory of another process",
         Exclusion::Interop => "memory of another interface",
         Exclusion::SharedOut => "memory that others may write",
+        Exclusion::Program => "memory that the program leaves out",
         Exclusion::FailedFree => "memory that could not be freed",
         Exclusion::Unknown => "memory that the runtime knows differently",
     }
