@@ -13,6 +13,8 @@ on_both_releases! {
     a_filter_that_matches_nothing_replays_nothing
     hips_own_kernels_take_part_when_named
     the_environment_and_the_file_are_heard
+    children_take_part_unless_told_otherwise
+    a_full_disk_is_said_once_and_does_no_harm
     a_bad_option_ends_run_before_the_program
     a_bad_variable_leaves_the_program_alone
     a_bad_file_leaves_the_program_alone
@@ -133,6 +135,30 @@ fn a_bad_option_ends_run_before_the_program(release: Release) {
     }
 }
 
+fn a_full_disk_is_said_once_and_does_no_harm(release: Release) {
+    let victim = Victim::hip("increment", release);
+    let run = victim.run_with(&["-o", "/dev/full"]).run();
+    run.same_as(victim.plain().well());
+    let said: Vec<&str> = run.our_lines().into_iter().filter(|line| line.contains("No space left")).collect();
+    assert_eq!(said.len(), 1, "{run}");
+    assert!(said[0].contains("/dev/full: cannot write the report"), "{run}");
+}
+
+fn children_take_part_unless_told_otherwise(release: Release) {
+    let victim = Victim::hip("increment", release);
+    let replayed = |options: &[&str], script: &str| {
+        // The shell gets the victim's name as its first argument.
+        let words: Vec<&str> = options.iter().copied().chain(["sh", "-c", script]).collect();
+        let run = victim.replayed(&words).run();
+        run.same_as(victim.plain().well());
+        run.report().dispatches().count()
+    };
+    let child = "\"$1\"; exit $?";
+    assert_eq!(replayed(&[], child), 1);
+    assert_eq!(replayed(&["--no-follow-children"], child), 0);
+    assert_eq!(replayed(&["--no-follow-children"], "exec \"$1\""), 1, "the program itself, after an exec");
+}
+
 /// The shim stays out of the way: same output and exit code, one line, no report.
 #[track_caller]
 fn harmless(victim: &Victim, launch: Launch, named: &str) {
@@ -181,5 +207,7 @@ fn a_bad_runtime_path_leaves_the_program_alone(release: Release) {
         let run = victim.with_library_path().variable("HSA_REPLAY_RUNTIME", path).run();
         run.same_as(victim.plain().well());
         one_line(&run, path);
+        // Like any bad value it leaves the library disarmed.
+        harmless(&victim, victim.with_library_path().armed(3).variable("HSA_REPLAY_RUNTIME", path), path);
     }
 }

@@ -6,7 +6,7 @@
 mod folder;
 mod library;
 
-pub use folder::{Folder, safe_for_loader};
+pub use folder::Folder;
 pub use library::{Library, find};
 
 /// The variable whose libraries the loader takes first.

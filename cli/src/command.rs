@@ -13,6 +13,12 @@ use crate::failure::{Failure, RUN_FAILED};
 /// Name of the argument that holds the program and its arguments.
 pub const PROGRAM: &str = "CMD";
 
+/// Name of the argument that holds the shell of `completions`.
+pub const SHELL: &str = "SHELL";
+
+/// Name of the argument that holds the command of `man`.
+pub const PAGE: &str = "PAGE";
+
 const RUN_EXAMPLES: &str = "\
 Examples:
   hsa-replay run -- ./program             replay every kernel twice
@@ -33,6 +39,17 @@ Example:
   eval \"$(hsa-replay env --passes 5 -o report.jsonl)\"
   ./program";
 
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  hsa-replay completions bash > ~/.local/share/bash-completion/completions/hsa-replay
+  hsa-replay completions zsh > ~/.zfunc/_hsa-replay
+  hsa-replay completions fish > ~/.config/fish/completions/hsa-replay.fish";
+
+const MAN_EXAMPLES: &str = "\
+Examples:
+  hsa-replay man | man -l -
+  hsa-replay man run > hsa-replay-run.1";
+
 const DOCTOR_EXAMPLES: &str = "\
 Examples:
   hsa-replay doctor
@@ -50,6 +67,8 @@ pub fn command() -> Command {
         .subcommand(report_command())
         .subcommand(env_command())
         .subcommand(doctor_command())
+        .subcommand(completions_command())
+        .subcommand(man_command())
 }
 
 fn run_command() -> Command {
@@ -123,6 +142,24 @@ fn doctor_command() -> Command {
         )
 }
 
+fn completions_command() -> Command {
+    Command::new("completions")
+        .about("Print a shell's completions of this command")
+        .after_help(COMPLETIONS_EXAMPLES)
+        .arg(
+            Arg::new(SHELL)
+                .help("The shell")
+                .required(true)
+                .value_parser(clap::value_parser!(clap_complete::Shell)),
+        )
+}
+
+fn man_command() -> Command {
+    Command::new("man").about("Print a manual page (roff)").after_help(MAN_EXAMPLES).arg(
+        Arg::new(PAGE).value_name("COMMAND").help("The command to describe; without it, hsa-replay itself"),
+    )
+}
+
 /// The arguments of every option in the table.
 fn option_args() -> impl Iterator<Item = Arg> {
     OPTIONS.iter().flat_map(|spec| {
@@ -165,16 +202,22 @@ fn long_help(spec: &OptionSpec) -> String {
 /// Parses the command line; help and version are printed, errors become one line.
 pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<ArgMatches, Result<ExitCode, Failure>> {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    let is_run = arguments.get(1).is_some_and(|name| name == "run");
-    command().try_get_matches_from(arguments).map_err(|error| {
+    let command = command();
+    let sub = arguments
+        .get(1)
+        .and_then(|name| command.get_subcommands().find(|sub| name == sub.get_name()))
+        .map(|sub| sub.get_name().to_owned());
+    command.try_get_matches_from(arguments).map_err(|error| {
         if !error.use_stderr() {
             return match error.print() {
-                Ok(()) => Ok(ExitCode::SUCCESS),
-                Err(problem) => Err(Failure::cannot_answer(problem)),
+                Err(problem) if problem.kind() != std::io::ErrorKind::BrokenPipe => {
+                    Err(Failure::cannot_answer(problem))
+                }
+                _ => Ok(ExitCode::SUCCESS),
             };
         }
-        let message = one_line(&error.render().to_string(), is_run);
-        Err(if is_run {
+        let message = one_line(&error.render().to_string(), sub.as_deref());
+        Err(if sub.as_deref() == Some("run") {
             Failure { code: RUN_FAILED, message: Some(message) }
         } else {
             Failure::usage(message)
@@ -182,16 +225,27 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<ArgMatches
     })
 }
 
-/// The message of a usage error without the usage text behind it.
-fn one_line(text: &str, is_run: bool) -> String {
-    let message: Vec<&str> = text
-        .lines()
-        .take_while(|line| !line.starts_with("Usage:"))
-        .flat_map(str::split_whitespace)
-        .skip_while(|word| *word == "error:")
-        .collect();
-    let help = if is_run { "hsa-replay run --help" } else { "hsa-replay --help" };
-    format!("{} (see {help})", message.join(" "))
+/// The message of a usage error without the usage text behind it: its lines joined as clauses of one sentence.
+fn one_line(text: &str, sub: Option<&str>) -> String {
+    let mut message = String::new();
+    let mut list = false;
+    for line in text.lines().take_while(|line| !line.starts_with("Usage:")).map(str::trim) {
+        let line = line.strip_prefix("error: ").unwrap_or(line);
+        // One tip is enough: the second one explains how to pass what was mistyped on.
+        let second_tip = line.starts_with("tip:") && message.contains("tip:");
+        if line.is_empty() || line.starts_with("For more information") || second_tip {
+            continue;
+        }
+        if !message.is_empty() {
+            // What follows a colon is a list of arguments, one a line; brackets explain the words before them.
+            let continues = line.starts_with('[') || std::mem::replace(&mut list, false);
+            message.push_str(if continues { " " } else { "; " });
+        }
+        list |= line.ends_with(':');
+        message.push_str(line);
+    }
+    let help = sub.map(|name| format!("{name} ")).unwrap_or_default();
+    format!("{message} (see hsa-replay {help}--help)")
 }
 
 /// The layer of options that the command line gives.
@@ -289,20 +343,51 @@ mod tests {
     }
 
     #[test]
+    fn a_usage_error_reads_as_one_sentence() {
+        let said = |line: &[&str]| {
+            let Err(Err(failure)) = parse(line.iter().map(Into::into)) else {
+                panic!("{line:?} must be refused")
+            };
+            failure.message.expect("message")
+        };
+        assert_eq!(
+            said(&["hsa-replay", "report", "--format", "xml", "f"]).split(" [").next(),
+            Some("invalid value 'xml' for '--format <FORMAT>'")
+        );
+        assert!(
+            said(&["hsa-replay", "report", "--format", "xml", "f"])
+                .ends_with("] (see hsa-replay report --help)")
+        );
+        assert_eq!(
+            said(&["hsa-replay", "run", "--pases", "3", "--", "p"]),
+            "unexpected argument '--pases' found; tip: a similar argument exists: '--passes' (see hsa-replay run --help)"
+        );
+        assert_eq!(
+            said(&["hsa-replay", "run"]),
+            "the following required arguments were not provided: <CMD>... (see hsa-replay run --help)"
+        );
+        assert!(said(&["hsa-replay", "reprot"]).starts_with("unrecognized subcommand 'reprot'; tip: "));
+    }
+
+    #[test]
     fn every_command_in_the_documentation_is_understood() {
         let text =
             [include_str!("../../docs/usage.md"), include_str!("../../docs/configuration.md")].concat();
-        let lines: Vec<&str> = text.lines().filter_map(command_in).collect();
+        let blocks = text.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next());
+        let lines: Vec<&str> = blocks.flat_map(str::lines).filter_map(command_in).collect();
         assert!(lines.len() >= 9, "{lines:?}");
         for line in lines {
             let words = line.split_whitespace().map(|word| word.trim_matches('"').into());
-            parse(words).unwrap_or_else(|outcome| panic!("{line}: {outcome:?}"));
+            let outcome = parse(words).err();
+            // Help is an answer of its own.
+            assert!(matches!(outcome, None | Some(Ok(_))), "{line}: {outcome:?}");
         }
     }
 
     /// The command that a line of a shell block runs.
     fn command_in(line: &str) -> Option<&str> {
         let line = line.strip_prefix("eval \"$(").and_then(|rest| rest.strip_suffix(")\"")).unwrap_or(line);
+        let line = line.split(" > ").next().unwrap_or(line);
         line.starts_with("hsa-replay ").then_some(line)
     }
 }

@@ -2,11 +2,12 @@
 
 mod cache;
 mod device;
-mod elf;
+pub mod elf;
 mod finding;
 mod library;
 mod loader;
 mod program;
+mod python;
 mod surroundings;
 
 use std::ffi::OsString;
@@ -48,14 +49,15 @@ fn look(program: Option<&OsString>) -> Vec<Finding> {
             (library::ours(settings, &mut findings), settings.runtime.clone())
         }
         Err(error) => {
-            findings.push(
-                Finding::problem(Subject::Settings, error.to_string())
-                    .advise("correct or unset it: the library stays out of the way until then"),
-            );
+            findings.push(Finding::problem(
+                Subject::Settings,
+                error.to_string(),
+                "correct or unset it: the library stays out of the way until then",
+            ));
             (None, None)
         }
     };
-    let loaded = program.map(|name| program::look(name, &mut findings)).unwrap_or_default();
+    let loaded = program.map(|name| program::look(name, shim.as_ref(), &mut findings)).unwrap_or_default();
     library::runtime(runtime.as_deref(), &loaded, shim.as_ref(), &mut findings);
     device::look(&mut findings);
     surroundings::look(&mut findings);

@@ -6,12 +6,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 
 use clap::ArgMatches;
+use hsa_replay_contract::settings::PARENT_VARIABLE;
 use hsa_replay_contract::{OptionId, Source};
 
-use crate::attach::{self, LIBRARY_PATH, PRELOAD};
+use crate::attach::{self, Folder, LIBRARY_PATH, PRELOAD};
 use crate::command;
 use crate::failure::{Failure, say};
-use crate::run::program_variables;
+use crate::run::{libraries, program_variables};
 
 /// Prints the lines; they are for sh and everything that understands it.
 pub fn main(arguments: &ArgMatches) -> Result<ExitCode, Failure> {
@@ -19,23 +20,14 @@ pub fn main(arguments: &ArgMatches) -> Result<ExitCode, Failure> {
     for warning in &settings.warnings {
         say(warning);
     }
+    libraries::check(&settings).map_err(Failure::usage)?;
     let library = attach::find(&settings).map_err(Failure::cannot_answer)?;
-    if !attach::safe_for_loader(&library.file) {
-        return Err(Failure::cannot_answer(format!(
-            "{}: the loader cannot preload a path with spaces, ':', ';' or '$': move the library",
-            library.file.display()
-        )));
-    }
+    let folder = Folder::lasting(&library).map_err(Failure::cannot_answer)?;
     let mut lines = Vec::new();
-    export_appended(&mut lines, PRELOAD, library.file.as_os_str());
-    match library.installed_folder() {
-        Some(folder) => export_prepended(&mut lines, LIBRARY_PATH, folder.as_os_str()),
-        None => say(format!(
-            "{} is a build tree: libraries that open libhsa-runtime64.so by that name will miss it; \
-             `hsa-replay run` and an installed hsa-replay do not have this limit",
-            library.file.display()
-        )),
-    }
+    export_appended(&mut lines, PRELOAD, folder.preload.as_os_str());
+    export_prepended(&mut lines, LIBRARY_PATH, folder.search.as_os_str());
+    // Programs that the shell itself starts, where their children are not followed.
+    lines.extend_from_slice(format!("export {PARENT_VARIABLE}=$$\n").as_bytes());
     if settings.source_of(OptionId::Config) == Some(&Source::Environment) {
         // Its values stand in the lines below.
         lines.extend_from_slice(b"unset HSA_REPLAY_CONFIG\n");
@@ -43,8 +35,10 @@ pub fn main(arguments: &ArgMatches) -> Result<ExitCode, Failure> {
     for (name, value) in program_variables(&settings).map_err(Failure::cannot_answer)? {
         export(&mut lines, name, &value);
     }
-    std::io::stdout().write_all(&lines).map_err(Failure::cannot_answer)?;
-    Ok(ExitCode::SUCCESS)
+    match std::io::stdout().write_all(&lines) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::cannot_answer(error)),
+        _ => Ok(ExitCode::SUCCESS),
+    }
 }
 
 fn export(lines: &mut Vec<u8>, name: &str, value: &OsStr) {

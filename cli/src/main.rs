@@ -8,6 +8,7 @@ mod command;
 mod doctor;
 mod env;
 mod failure;
+mod manual;
 mod report;
 mod run;
 
@@ -37,6 +38,8 @@ fn answer() -> Result<ExitCode, Failure> {
         Some(("report", arguments)) => report::main(arguments),
         Some(("env", arguments)) => env::main(arguments),
         Some(("doctor", arguments)) => doctor::main(arguments),
+        Some(("completions", arguments)) => manual::completions(arguments),
+        Some(("man", arguments)) => manual::page(arguments),
         _ => Err(Failure::usage("no command given (see hsa-replay --help)")),
     }
 }

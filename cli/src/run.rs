@@ -2,6 +2,8 @@
 
 mod child;
 pub mod closing;
+pub mod libraries;
+mod progress;
 mod signals;
 mod written;
 
@@ -10,7 +12,8 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use clap::ArgMatches;
-use hsa_replay_contract::report::prepare;
+use hsa_replay_contract::report::{check_appendable, prepare};
+use hsa_replay_contract::settings::{PARENT_VARIABLE, PROGRESS_VARIABLE, is_unknown_variable};
 use hsa_replay_contract::{OPTIONS, OptionId, Settings};
 
 use crate::attach::{self, Folder, LIBRARY_PATH, PRELOAD};
@@ -27,15 +30,26 @@ pub fn main(arguments: &ArgMatches) -> Result<ExitCode, Failure> {
     let folder = Folder::new(&library).map_err(Failure::run)?;
     let output = absolute(&settings.output).map_err(Failure::run)?;
     prepare(&output).map_err(Failure::run)?;
+    if let Some(log) = &settings.log_file {
+        check_appendable(&absolute(log).map_err(Failure::run)?)
+            .map_err(|error| Failure::run(format!("--log-file: {error}")))?;
+    }
+    libraries::check(&settings).map_err(Failure::run)?;
 
     let mut words = arguments.get_many::<OsString>(PROGRAM).into_iter().flatten();
     let Some(name) = words.next() else { return Err(Failure::run("no program given")) };
     let mut program = Command::new(name);
     program.args(words);
     attach_to(&mut program, &folder, &settings).map_err(Failure::run)?;
+    let mut progress = progress::Line::for_a_terminal();
+    if let Some(line) = &progress {
+        program.env(PROGRESS_VARIABLE, line.page());
+    }
 
     let before = written::Before::note(&output);
-    let ended = child::run(&mut program, &output).map_err(|error| error.into_failure(name))?;
+    let ended =
+        child::run(&mut program, &output, progress.as_mut()).map_err(|error| error.into_failure(name))?;
+    drop(progress);
     drop(folder);
     closing::tell(&before.reports(ended.pid), &settings, &ended, &output);
     Ok(ExitCode::from(ended.exit_code()))
@@ -50,6 +64,12 @@ fn attach_to(program: &mut Command, folder: &Folder, settings: &Settings) -> Res
     for spec in &OPTIONS {
         program.env_remove(spec.variable);
     }
+    // What has no meaning was named here, once.
+    for (name, _) in std::env::vars_os().filter(|(name, _)| is_unknown_variable(name)) {
+        program.env_remove(name);
+    }
+    program.env_remove(PROGRESS_VARIABLE);
+    program.env(PARENT_VARIABLE, std::process::id().to_string());
     program.envs(program_variables(settings)?);
     Ok(())
 }
@@ -69,7 +89,8 @@ fn joined(first: Option<OsString>, second: Option<OsString>) -> OsString {
 pub fn program_variables(settings: &Settings) -> Result<Vec<(&'static str, OsString)>, String> {
     let passes = OptionId::Passes.spec().variable;
     let output = OptionId::Output.spec().variable;
-    let files = [OptionId::Output, OptionId::LogFile, OptionId::Runtime].map(|id| id.spec().variable);
+    let files =
+        [OptionId::Output, OptionId::LogFile, OptionId::Runtime, OptionId::Tool].map(|id| id.spec().variable);
     let mut variables = settings.to_variables();
     variables.retain(|(name, _)| *name != passes && *name != output);
     variables.push((passes, settings.passes.to_string().into()));

@@ -203,6 +203,77 @@ fn settings_tools_and_a_missing_library_are_told() {
 }
 
 #[test]
+fn a_problem_never_comes_without_advice() {
+    let stack = Stack::new();
+    stack.program(&[], &[]);
+    fs::create_dir(stack.place.path("folder")).expect("folder");
+    for (words, variables) in [
+        (&["--", "./program"][..], &[][..]),
+        (&["--", "no-such-program"], &[("HSA_REPLAY_SHIM", "gone.so"), ("HSA_REPLAY_RUNTIME", "folder")]),
+        (&["--", "./hip.c"], &[("HSA_REPLAY_PASSES", "0")]),
+        (&[], &[("HSA_TOOLS_LIB", "/no/such/tool.so"), ("LD_LIBRARY_PATH", "")]),
+    ] {
+        let mut command = doctor(&stack.place, &["--format", "json"]);
+        command.args(words).envs(variables.iter().copied());
+        let value: Value = serde_json::from_str(&answer(command)).expect("JSON");
+        let problems: Vec<&Value> = value["findings"]
+            .as_array()
+            .expect("findings")
+            .iter()
+            .filter(|finding| finding["level"] == "problem")
+            .collect();
+        assert!(!problems.is_empty(), "{words:?}: {value}");
+        for problem in problems {
+            assert!(problem["advice"].as_str().is_some_and(|advice| !advice.is_empty()), "{problem}");
+        }
+    }
+}
+
+#[test]
+fn a_library_that_is_not_found_is_not_taken_for_one_that_is_not_needed() {
+    let stack = Stack::new();
+    stack.program(&[], &[]);
+    let text = answer(doctor(&stack.place, &["--", "./program"]));
+    assert!(text.contains("libhsa-runtime64.so.1 would not be found"), "{text}");
+    assert!(!text.contains("links to no HSA runtime"), "{text}");
+}
+
+#[test]
+fn a_runtime_in_front_of_ours_is_a_problem() {
+    let stack = Stack::new();
+    stack.program(&["-Wl,-rpath,$ORIGIN/one"], &[]);
+    let other = stack.place.path("two/libhsa-runtime64.so.1");
+    let mut command = doctor(&stack.place, &["--", "./program"]);
+    command.env("LD_PRELOAD", &other);
+    let text = answer(command);
+    let said =
+        format!("PROBLEM  program       {} comes in front of hsa-replay, by LD_PRELOAD", other.display());
+    assert!(text.contains(&said), "{text}");
+    let plain = answer(doctor(&stack.place, &["--", "./program"]));
+    assert!(!plain.contains("in front of hsa-replay"), "{plain}");
+}
+
+#[test]
+fn a_runtime_that_a_python_package_brings_is_found_and_is_the_real_one() {
+    let stack = Stack::new();
+    for folder in ["venv/bin", "venv/lib/python3.11/site-packages/torch/lib"] {
+        fs::create_dir_all(stack.place.path(folder)).expect("folder");
+    }
+    let runtime = stack.place.path("venv/lib/python3.11/site-packages/torch/lib/libhsa-runtime64.so");
+    fs::copy(stack.place.path("one/libhsa-runtime64.so.1"), &runtime).expect("copy");
+    fs::copy("/bin/true", stack.place.path("venv/bin/python3.11")).expect("copy");
+    symlink("python3.11", stack.place.path("venv/bin/python")).expect("link");
+    stack.place.write("train", format!("#!{}\n", stack.place.path("venv/bin/python").display()));
+    fs::set_permissions(stack.place.path("train"), fs::Permissions::from_mode(0o755)).expect("mode");
+    for program in ["venv/bin/python", "./train"] {
+        let text = answer(doctor(&stack.place, &["--", program, "train.py"]));
+        assert!(text.contains("the Python package torch brings its own runtime, "), "{text}");
+        let runtime = fs::canonicalize(&runtime).expect("runtime");
+        assert!(text.contains(&format!("ok       runtime       {}", runtime.display())), "{text}");
+    }
+}
+
+#[test]
 fn json_holds_the_same_findings() {
     let place = Place::new();
     let text = answer(doctor(&place, &["--format", "json", "--", "sh"]));

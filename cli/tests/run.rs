@@ -110,7 +110,9 @@ fn the_programs_streams_are_its_own() {
 fn the_program_gets_settings_as_variables_and_no_others() {
     let place = Place::new();
     place.write("c.toml", "kernel = \"from file\"\nlog_file = \"l.txt\"\n");
-    let mut command = place.run(["--budget", "1K", "--", "sh", "-c", "env | grep ^HSA_REPLAY_ | sort"]);
+    let mut command =
+        place.run(["--budget", "1K", "--", "sh", "-c", "env | grep ^HSA_REPLAY_ | grep -v PARENT= | sort"]);
+    command.env("HSA_REPLAY_PASES", "3");
     command.env("HSA_REPLAY_CONFIG", "c.toml").env("HSA_REPLAY_TIMEOUT", "5").env("HSA_REPLAY_CHECK", "");
     let here = fs::canonicalize(place.path(".")).expect("folder");
     let here = here.display();
@@ -119,6 +121,69 @@ fn the_program_gets_settings_as_variables_and_no_others() {
          HSA_REPLAY_OUTPUT={here}/hsa-replay-{{pid}}.jsonl\nHSA_REPLAY_PASSES=2\nHSA_REPLAY_TIMEOUT=5\n"
     );
     assert_eq!(answer(command), expected);
+}
+
+#[test]
+fn a_variable_without_meaning_is_named_once() {
+    let place = Place::new();
+    let mut command = place.run(["-o", "r.jsonl", "--", "sh", "-c", "test -z \"$HSA_REPLAY_PASES\""]);
+    command.env("HSA_REPLAY_PASES", "3");
+    let output = command.output().expect("runs");
+    assert!(output.status.success(), "the program does not get it: {output:?}");
+    let named = messages(&output).iter().filter(|line| line.contains("HSA_REPLAY_PASES")).count();
+    assert_eq!(named, 1, "{output:?}");
+}
+
+#[test]
+fn a_runtime_or_tool_that_cannot_serve_is_refused_before_the_program_starts() {
+    let place = Place::new();
+    place.write("text", "text");
+    let mut other = fs::read(library()).expect("library");
+    other[18..20].copy_from_slice(&183_u16.to_le_bytes());
+    place.write("arm.so", other);
+    let refused_at = |option: &str, file: &str, problem: &str| {
+        let line = refused(place.run([option, file, "--", "touch", "started"]), 125);
+        assert!(line.contains(&format!("{option} {file}: {problem}")), "{line}");
+    };
+    for option in ["--runtime", "--tool"] {
+        refused_at(option, "/etc", "is a directory");
+        refused_at(option, "text", "is not an ELF file");
+        refused_at(option, "arm.so", "is for another machine");
+        refused_at(option, "missing.so", "cannot be read");
+    }
+    let ours = library().to_str().expect("text");
+    refused_at("--runtime", ours, "is hsa-replay itself");
+    refused_at("--tool", ours, "is not a tool");
+    refused_at("--runtime", "/bin/sh", "is not an HSA runtime");
+    let mut command = place.run(["--", "touch", "started"]);
+    command.env("HSA_REPLAY_RUNTIME", "/etc");
+    assert!(refused(command, 125).contains("HSA_REPLAY_RUNTIME=/etc: is a directory"));
+    assert!(!place.path("started").exists());
+}
+
+#[test]
+fn a_log_that_cannot_be_written_is_refused_before_the_program_starts_and_nothing_is_made() {
+    let place = Place::new();
+    for (file, problem) in
+        [("no/such/log", "No such file"), (".", "is a directory"), ("", "must name a file")]
+    {
+        let line = refused(place.run(["--log", "info", "--log-file", file, "--", "touch", "started"]), 125);
+        assert!(line.contains("--log-file") && line.contains(problem), "{line}");
+    }
+    assert!(place.names().is_empty(), "{:?}", place.names());
+    assert!(refused(place.run(["-o", "", "--", "true"]), 125).contains("--output '': must name a file"));
+}
+
+#[test]
+fn a_program_that_its_loader_gives_up_is_not_said_to_have_made_no_hsa_call() {
+    let place = Place::new();
+    let output = place.run(["-o", "r.jsonl", "--", "sh", "-c", "exit 127"]).output().expect("runs");
+    assert_eq!(output.status.code(), Some(127));
+    let lines = messages(&output);
+    assert!(
+        lines.iter().any(|line| line.contains("ended with status 127 before it made an HSA call")),
+        "{lines:?}"
+    );
 }
 
 #[test]

@@ -11,8 +11,8 @@ use super::folder::BOTH_NAMES;
 /// The name that cargo gives the library.
 const BUILD_NAME: &str = "libhsa_runtime64.so";
 
-/// The folder of an installed library, seen from the folder of the command.
-const INSTALLED: &str = "../lib/hsa-replay";
+/// The folder of an installed library, below the prefix that has the command in `bin/`.
+const INSTALLED: &str = "lib/hsa-replay";
 
 /// The symbol by which every build of our library is known.
 const MARKER: &[u8] = b"hsa_replay_interface_version";
@@ -59,7 +59,8 @@ pub fn find(settings: &Settings) -> Result<Library, String> {
     let command =
         std::env::current_exe().map_err(|error| format!("cannot find the command's own file: {error}"))?;
     let beside = command.parent().unwrap_or(Path::new("/"));
-    let places = [beside.to_owned(), beside.join(INSTALLED)];
+    // The command's own path is free of links, so its folder's parent is the prefix.
+    let places = [beside.to_owned(), beside.parent().unwrap_or(beside).join(INSTALLED)];
     places
         .iter()
         .flat_map(|folder| candidates(folder))

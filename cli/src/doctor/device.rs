@@ -28,24 +28,32 @@ fn kfd() -> Finding {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Finding::problem(
             Subject::Device,
             format!("there is no {KFD}: the amdgpu driver is not loaded, or not visible here"),
-        )
-        .advise(format!("sudo modprobe amdgpu; {CONTAINER}")),
+            format!("sudo modprobe amdgpu; {CONTAINER}"),
+        ),
         Err(error) => {
-            Finding::problem(Subject::Device, format!("{KFD} cannot be opened: {error}")).advise(GROUPS)
+            Finding::problem(Subject::Device, format!("{KFD} cannot be opened: {error}"), advice(KFD, &error))
         }
     }
 }
 
+/// What to do about a device that cannot be opened.
+fn advice(device: &str, error: &io::Error) -> String {
+    if error.kind() == io::ErrorKind::PermissionDenied {
+        return format!("{GROUPS}; in a container: --group-add $(stat -c %g {device}), as the host has it");
+    }
+    format!("ls -l {device}; sudo dmesg | grep -i amdgpu")
+}
+
+/// The render nodes of the agents in the topology; where it names none, those that are there.
 fn render_nodes() -> Vec<Finding> {
-    let mut nodes: Vec<PathBuf> = fs::read_dir(DRI)
-        .into_iter()
-        .flatten()
-        .filter_map(Result::ok)
-        .filter(|entry| entry.file_name().to_string_lossy().starts_with("renderD"))
-        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_char_device()))
-        .map(|entry| entry.path())
+    let mut nodes: Vec<PathBuf> = topology()
+        .iter()
+        .filter_map(|(_, properties)| property(properties, "drm_render_minor").filter(|&minor| minor > 0))
+        .map(|minor| PathBuf::from(format!("{DRI}/renderD{minor}")))
         .collect();
-    nodes.sort();
+    if nodes.is_empty() {
+        nodes = listed_render_nodes();
+    }
     if nodes.is_empty() {
         return vec![
             Finding::note(Subject::Device, format!("there is no render node in {DRI}")).advise(CONTAINER),
@@ -55,12 +63,26 @@ fn render_nodes() -> Vec<Finding> {
         .iter()
         .map(|node| match open(node) {
             Ok(()) => Finding::ok(Subject::Device, format!("{} can be opened", node.display())),
-            Err(error) => {
-                Finding::problem(Subject::Device, format!("{} cannot be opened: {error}", node.display()))
-                    .advise(GROUPS)
-            }
+            Err(error) => Finding::problem(
+                Subject::Device,
+                format!("{} cannot be opened: {error}", node.display()),
+                advice(&node.display().to_string(), &error),
+            ),
         })
         .collect()
+}
+
+fn listed_render_nodes() -> Vec<PathBuf> {
+    let mut nodes: Vec<PathBuf> = fs::read_dir(DRI)
+        .into_iter()
+        .flatten()
+        .filter_map(Result::ok)
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with("renderD"))
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_char_device()))
+        .map(|entry| entry.path())
+        .collect();
+    nodes.sort();
+    nodes
 }
 
 /// Opens and closes the device, as the runtime does first.
@@ -68,7 +90,8 @@ fn open(path: &Path) -> io::Result<()> {
     OpenOptions::new().read(true).write(true).open(path).map(drop)
 }
 
-fn agents() -> Vec<Finding> {
+/// The nodes of the driver's topology that are GPUs, with their properties.
+fn topology() -> Vec<(u32, String)> {
     let mut nodes: Vec<u32> = fs::read_dir(TOPOLOGY)
         .into_iter()
         .flatten()
@@ -76,10 +99,20 @@ fn agents() -> Vec<Finding> {
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
         .collect();
     nodes.sort_unstable();
-    let found: Vec<Finding> = nodes
+    let properties = |node| fs::read_to_string(format!("{TOPOLOGY}/{node}/properties")).ok();
+    nodes
         .into_iter()
-        .filter_map(|node| {
-            let properties = fs::read_to_string(format!("{TOPOLOGY}/{node}/properties")).ok()?;
+        .filter_map(|node| Some((node, properties(node)?)))
+        .filter(|(_, properties)| {
+            property(properties, "gfx_target_version").is_some_and(|version| version > 0)
+        })
+        .collect()
+}
+
+fn agents() -> Vec<Finding> {
+    let found: Vec<Finding> = topology()
+        .into_iter()
+        .filter_map(|(node, properties)| {
             let target = target(property(&properties, "gfx_target_version")?)?;
             let units = property(&properties, "simd_count").unwrap_or(0);
             Some(Finding::ok(Subject::Device, format!("agent {target}, node {node}, {units} SIMDs")))

@@ -10,6 +10,9 @@ use object::{Endianness, Object, ObjectSymbol};
 /// The marker of every build of our library.
 const MARKER: &str = "hsa_replay_interface_version";
 
+/// The function that every tool has.
+const TOOL: &str = "hsa_replay_tool_start";
+
 /// An ELF file for x86-64.
 #[derive(Clone, Debug, Default)]
 pub struct Elf {
@@ -29,6 +32,15 @@ pub struct Elf {
     pub exports: Vec<String>,
     /// Whether it is a build of our library.
     pub is_ours: bool,
+    /// Whether it is a tool in the sense of `hsa_replay.h`.
+    pub is_tool: bool,
+}
+
+impl Elf {
+    /// Whether it defines a name of the HSA interface.
+    pub fn defines(&self, name: &str) -> bool {
+        self.exports.binary_search_by(|export| export.as_str().cmp(name)).is_ok()
+    }
 }
 
 /// Reads `path`; the error completes the sentence "the file …".
@@ -78,6 +90,7 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<Elf, String> {
     for symbol in file.dynamic_symbols().filter(|symbol| symbol.is_definition()) {
         if let Ok(name) = symbol.name() {
             elf.is_ours |= name == MARKER;
+            elf.is_tool |= name == TOOL;
             if (name.starts_with("hsa_") || name.starts_with("_amdgpu_")) && !name.starts_with("hsa_replay_")
             {
                 elf.exports.push(name.to_owned());

@@ -43,7 +43,7 @@ pub struct Finding {
     pub level: Level,
     /// What was found, in one line.
     pub text: String,
-    /// What to do or type; null where nothing needs to be done.
+    /// What to do or type; null where nothing needs to be done, never for a problem.
     pub advice: Option<String>,
 }
 
@@ -58,9 +58,9 @@ impl Finding {
         Self { level: Level::Note, ..Self::ok(subject, text) }
     }
 
-    /// Something in the way.
-    pub fn problem(subject: Subject, text: impl Into<String>) -> Self {
-        Self { level: Level::Problem, ..Self::ok(subject, text) }
+    /// Something in the way, and what to do or type about it.
+    pub fn problem(subject: Subject, text: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self { level: Level::Problem, ..Self::ok(subject, text) }.advise(advice)
     }
 
     /// The same, with what to do.

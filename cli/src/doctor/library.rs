@@ -8,9 +8,10 @@ use hsa_replay_contract::Settings;
 use super::cache::Cache;
 use super::elf::{self, Elf};
 use super::finding::{Finding, Subject};
-use super::loader::{DEFAULT_FOLDERS, Loaded};
+use super::loader::{DEFAULT_FOLDERS, Loaded, Through};
 use super::program::is_runtime;
 use crate::attach;
+use crate::run::libraries;
 
 /// The names of the runtime in a folder.
 const NAMES: [&str; 2] = ["libhsa-runtime64.so.1", "libhsa-runtime64.so"];
@@ -23,7 +24,11 @@ pub fn ours(settings: &Settings, findings: &mut Vec<Finding>) -> Option<Elf> {
     let library = match attach::find(settings) {
         Ok(library) => library,
         Err(problem) => {
-            findings.push(Finding::problem(Subject::Library, problem));
+            findings.push(Finding::problem(
+                Subject::Library,
+                problem,
+                "install hsa-replay's package, or name the library: export HSA_REPLAY_SHIM=/path/to/lib/hsa-replay",
+            ));
             return None;
         }
     };
@@ -32,8 +37,11 @@ pub fn ours(settings: &Settings, findings: &mut Vec<Finding>) -> Option<Elf> {
     match elf::read(&library.file) {
         Ok(elf) => Some(elf),
         Err(problem) => {
-            findings
-                .push(Finding::problem(Subject::Library, format!("{} {problem}", library.file.display())));
+            findings.push(Finding::problem(
+                Subject::Library,
+                format!("{} {problem}", library.file.display()),
+                "install it again",
+            ));
             None
         }
     }
@@ -42,16 +50,13 @@ pub fn ours(settings: &Settings, findings: &mut Vec<Finding>) -> Option<Elf> {
 /// Finds the real runtime in the order in which our library does, and compares what the two export.
 pub fn runtime(asked: Option<&Path>, loaded: &[Loaded], shim: Option<&Elf>, findings: &mut Vec<Finding>) {
     if let Some(path) = asked {
-        match elf::read(path) {
-            Ok(elf) if !elf.is_ours => return judge(&elf, "HSA_REPLAY_RUNTIME", shim, findings),
-            Ok(_) => findings.push(
-                Finding::problem(Subject::Runtime, format!("HSA_REPLAY_RUNTIME={} is hsa-replay itself", path.display()))
-                    .advise("name the real libhsa-runtime64.so.1, or unset HSA_REPLAY_RUNTIME to have it searched for"),
-            ),
-            Err(problem) => findings.push(
-                Finding::problem(Subject::Runtime, format!("HSA_REPLAY_RUNTIME={} {problem}", path.display()))
-                    .advise("name the real libhsa-runtime64.so.1, or unset HSA_REPLAY_RUNTIME to have it searched for"),
-            ),
+        match libraries::runtime(path) {
+            Ok(elf) => return judge(&elf, "HSA_REPLAY_RUNTIME", shim, findings),
+            Err(problem) => findings.push(Finding::problem(
+                Subject::Runtime,
+                format!("HSA_REPLAY_RUNTIME={} {problem}", path.display()),
+                "name the real libhsa-runtime64.so.1, or have it searched for: unset HSA_REPLAY_RUNTIME",
+            )),
         }
     }
     for (path, place) in candidates(loaded) {
@@ -62,10 +67,12 @@ pub fn runtime(asked: Option<&Path>, loaded: &[Loaded], shim: Option<&Elf>, find
             return judge(&elf, &place, shim, findings);
         }
     }
-    findings.push(
-        Finding::problem(Subject::Runtime, "no HSA runtime is found")
-            .advise("export HSA_REPLAY_RUNTIME=/path/to/libhsa-runtime64.so.1, or install ROCm's hsa-rocr"),
-    );
+    findings.push(Finding::problem(
+        Subject::Runtime,
+        "no HSA runtime is found",
+        "install ROCm's hsa-rocr (Debian: apt-get install libhsa-runtime64-1), or name the library: \
+         export HSA_REPLAY_RUNTIME=/path/to/libhsa-runtime64.so.1",
+    ));
 }
 
 /// Files to look at, each with the place that led to it.
@@ -77,6 +84,13 @@ fn candidates(loaded: &[Loaded]) -> Vec<(PathBuf, String)> {
             (library.elf.path.clone(), format!("the program's own, by {}", library.through.name()))
         })
         .collect();
+    // A runtime that Python packages bring is mapped by its package before anything is looked for.
+    files.extend(
+        loaded
+            .iter()
+            .filter(|library| library.through == Through::Bundled)
+            .map(|library| (library.elf.path.clone(), "a Python package".to_owned())),
+    );
     let mut folders: Vec<(PathBuf, String)> = loaded
         .iter()
         .filter(|library| {
@@ -109,7 +123,7 @@ fn in_folders(
 }
 
 /// `/opt/rocm/lib` and `/opt/rocm-*/lib`, newest first.
-fn rocm_folders() -> Vec<PathBuf> {
+pub fn rocm_folders() -> Vec<PathBuf> {
     let mut versions: Vec<(Vec<u32>, PathBuf)> = std::fs::read_dir("/opt")
         .into_iter()
         .flatten()
@@ -148,10 +162,15 @@ fn judge(runtime: &Elf, place: &str, shim: Option<&Elf>, findings: &mut Vec<Find
             format!("hsa-replay exports all {} names of its interface", runtime.exports.len()),
         ));
     } else {
-        findings.push(
-            Finding::problem(Subject::Runtime, format!("hsa-replay lacks names of it: {}", listed(&lacking)))
-                .advise("build hsa-replay on this machine, or take a newer one: a program that needs these does not load"),
-        );
+        findings.push(Finding::problem(
+            Subject::Runtime,
+            format!("hsa-replay lacks names of it: {}", listed(&lacking)),
+            format!(
+                "take a newer hsa-replay, or build it for this runtime, since a program that needs these does not load: \
+                 HSA_REPLAY_BUILD_RUNTIME={} cargo build --release --workspace",
+                file.display()
+            ),
+        ));
     }
     let surplus = difference(&shim.exports, &runtime.exports);
     if !surplus.is_empty() {

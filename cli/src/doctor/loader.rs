@@ -30,6 +30,8 @@ pub enum Through {
     Cache,
     /// The loader's own folders.
     Default,
+    /// A Python package that the interpreter has, and that opens it when it is imported.
+    Bundled,
 }
 
 impl Through {
@@ -43,6 +45,7 @@ impl Through {
             Self::Runpath => "RUNPATH",
             Self::Cache => "the loader's cache",
             Self::Default => "the loader's own folders",
+            Self::Bundled => "a Python package",
         }
     }
 }
@@ -79,7 +82,12 @@ pub fn libraries(program: Elf, preload: &[PathBuf], library_path: &str) -> (Vec<
             match search.find(&name, &loaded, next) {
                 Some((elf, through)) => {
                     let soname = elf.soname.clone();
+                    let known = soname.as_ref().is_some_and(|soname| names.contains_key(soname));
                     names.extend(soname.map(|soname| (soname, true)));
+                    if known && loaded.iter().any(|other| other.elf.path == elf.path) {
+                        names.insert(name, true);
+                        continue;
+                    }
                     names.insert(name, true);
                     loaded.push(Loaded { elf, needed_by: Some(next), through });
                 }

@@ -1,5 +1,7 @@
 //! Settings, and other tools that the environment brings into the process.
 
+use std::path::Path;
+
 use hsa_replay_contract::Settings;
 
 use super::finding::{Finding, Subject};
@@ -19,6 +21,13 @@ const VARIABLES: [(&str, &str); 7] = [
     ("HSA_ENABLE_DEBUG", "the runtime's debug mode slows dispatches down"),
 ];
 
+/// Variables that hold libraries.
+const LIBRARIES: [&str; 4] = ["HSA_TOOLS_LIB", "ROCP_TOOL_LIBRARIES", "LD_AUDIT", "LD_PRELOAD"];
+
+/// Libraries of profilers that are preloaded, by the start of their name.
+const PROFILERS: [&str; 6] =
+    ["librocprofiler", "libroctracer", "libomnitrace", "librocprof-sys", "librocprofv3", "libroctx64"];
+
 /// Notes the variables that are set.
 pub fn look(findings: &mut Vec<Finding>) {
     for (name, meaning) in VARIABLES {
@@ -26,6 +35,25 @@ pub fn look(findings: &mut Vec<Finding>) {
             findings.push(Finding::note(
                 Subject::Surroundings,
                 format!("{name}={}: {meaning}", value.to_string_lossy().escape_debug()),
+            ));
+        }
+    }
+    for name in LIBRARIES {
+        let value = std::env::var(name).unwrap_or_default();
+        for file in value.split([':', ' ']).filter(|file| file.contains('/') && !Path::new(file).exists()) {
+            findings.push(Finding::problem(
+                Subject::Surroundings,
+                format!("{name} names {file}, which does not exist"),
+                format!("correct it, or: unset {name}"),
+            ));
+        }
+    }
+    for entry in std::env::var("LD_PRELOAD").unwrap_or_default().split([':', ' ']) {
+        let file = entry.rsplit('/').next().unwrap_or_default();
+        if PROFILERS.iter().any(|profiler| file.starts_with(profiler)) {
+            findings.push(Finding::note(
+                Subject::Surroundings,
+                format!("LD_PRELOAD has {entry}: a profiler, which sees each pass as a dispatch"),
             ));
         }
     }

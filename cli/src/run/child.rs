@@ -7,6 +7,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 
+use super::progress::{self, Line};
 use super::shown;
 use super::signals::{self, Arrived, Blocked};
 use crate::failure::{CANNOT_RUN, Failure, NOT_FOUND};
@@ -24,6 +25,11 @@ impl Ended {
     pub fn exit_code(&self) -> u8 {
         let code = self.status.code().or_else(|| self.status.signal().map(|signal| 128 + signal));
         code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
+    }
+
+    /// Its exit code, if no signal ended it.
+    pub fn code(&self) -> Option<i32> {
+        self.status.code()
     }
 
     /// The signal that ended it.
@@ -54,8 +60,9 @@ impl RunError {
     }
 }
 
-/// Runs `program` to its end. A report of an earlier process with the same number is emptied first.
-pub fn run(program: &mut Command, output: &Path) -> Result<Ended, RunError> {
+/// Runs `program` to its end. A report of an earlier process with the same number is emptied first. The progress line, if
+/// there is one, is kept up to date meanwhile.
+pub fn run(program: &mut Command, output: &Path, mut progress: Option<&mut Line>) -> Result<Ended, RunError> {
     let blocked = Blocked::new().map_err(RunError::Ours)?;
     let mut stale = StaleReport::new(output);
     let mask = blocked.before();
@@ -74,7 +81,9 @@ pub fn run(program: &mut Command, output: &Path) -> Result<Ended, RunError> {
         if let Some(status) = child.try_wait().map_err(RunError::Ours)? {
             return Ok(Ended { pid, status });
         }
-        match blocked.wait().map_err(RunError::Ours)? {
+        let patience = progress.is_some().then_some(progress::LOOK);
+        match blocked.wait(patience).map_err(RunError::Ours)? {
+            Arrived::Nothing => progress.iter_mut().for_each(|line| line.look()),
             Arrived::Child | Arrived::FromTerminal => {}
             Arrived::ToForward(signal) => signals::send(pid, signal),
         }

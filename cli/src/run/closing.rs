@@ -28,7 +28,7 @@ pub fn tell(reports: &[Written], settings: &Settings, ended: &Ended, output: &Pa
     if reports.is_empty() && output.exists() && !output.is_file() {
         lines.push(format!("the report went to {}", output.display()));
     } else {
-        lines.extend(account(&processes, settings));
+        lines.extend(account(&processes, settings, ended));
         lines.extend(places(reports));
     }
     for line in lines {
@@ -67,7 +67,7 @@ fn read(reports: &[Written]) -> (Processes, Vec<String>) {
     (processes, problems)
 }
 
-fn account(processes: &Processes, settings: &Settings) -> Vec<String> {
+fn account(processes: &Processes, settings: &Settings, ended: &Ended) -> Vec<String> {
     let mut lines = Vec::new();
     for process in processes.iter() {
         for begin in process.unfinished() {
@@ -80,9 +80,14 @@ fn account(processes: &Processes, settings: &Settings) -> Vec<String> {
         }
     }
     let total = processes.total();
-    if processes.is_empty() {
+    if let Some(code @ (126 | 127)) = ended.code().filter(|_| processes.is_empty()) {
+        lines.push(format!(
+            "the program ended with status {code} before it made an HSA call: as a rule its loader or its shell did not find \
+             something, and has said what"
+        ));
+    } else if processes.is_empty() {
         lines.push(
-            "the program made no HSA call that reached hsa-replay: nothing was replayed (a program that is statically \
+            "the program made no HSA call that reached hsa-replay, or a line above says why replay is off: nothing was replayed (a program that is statically \
              linked or set-user-ID cannot be attached to)"
                 .to_owned(),
         );

@@ -7,6 +7,7 @@
 use std::io;
 use std::mem::MaybeUninit;
 use std::ptr;
+use std::time::Duration;
 
 /// What is passed on to the program.
 const FORWARDED: [libc::c_int; 6] =
@@ -15,6 +16,8 @@ const FORWARDED: [libc::c_int; 6] =
 /// A signal that arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrived {
+    /// No signal in the time given.
+    Nothing,
     /// A child changed its state.
     Child,
     /// Someone sent us this signal, and the program did not get it.
@@ -57,16 +60,23 @@ impl Blocked {
         Mask(self.before)
     }
 
-    /// Waits for the next one.
-    pub fn wait(&self) -> io::Result<Arrived> {
+    /// Waits for the next one, at most for `patience` if that is given.
+    pub fn wait(&self, patience: Option<Duration>) -> io::Result<Arrived> {
+        let timeout = patience.map(|patience| libc::timespec {
+            tv_sec: patience.as_secs().try_into().unwrap_or(libc::time_t::MAX),
+            tv_nsec: patience.subsec_nanos().into(),
+        });
+        let timeout = timeout.as_ref().map_or(ptr::null(), ptr::from_ref);
         let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
         loop {
-            // SAFETY: `set` is initialised and `info` is valid for writing.
-            let signal = unsafe { libc::sigwaitinfo(&raw const self.set, info.as_mut_ptr()) };
+            // SAFETY: `set` is initialised, `info` is valid for writing, and `timeout` is null or leads to a local value.
+            let signal = unsafe { libc::sigtimedwait(&raw const self.set, info.as_mut_ptr(), timeout) };
             if signal < 0 {
                 let error = io::Error::last_os_error();
-                if error.kind() == io::ErrorKind::Interrupted {
-                    continue;
+                match error.kind() {
+                    io::ErrorKind::Interrupted => continue,
+                    io::ErrorKind::WouldBlock if patience.is_some() => return Ok(Arrived::Nothing),
+                    _ => {}
                 }
                 return Err(error);
             }

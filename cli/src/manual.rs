@@ -1,0 +1,46 @@
+//! `hsa-replay completions` and `hsa-replay man`: made from the definition of the command line, so that they cannot differ
+//! from it.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::ArgMatches;
+use clap_complete::Shell;
+use clap_mangen::Man;
+
+use crate::command::{self, PAGE, SHELL};
+use crate::failure::Failure;
+
+/// Prints a shell's completions.
+pub fn completions(arguments: &ArgMatches) -> Result<ExitCode, Failure> {
+    let Some(&shell) = arguments.get_one::<Shell>(SHELL) else {
+        return Err(Failure::usage("no shell given"));
+    };
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut command::command(), "hsa-replay", &mut text);
+    print(&text)
+}
+
+/// Prints a manual page: of hsa-replay, or of one of its commands.
+pub fn page(arguments: &ArgMatches) -> Result<ExitCode, Failure> {
+    let mut whole = command::command();
+    // Gives the commands their full names.
+    whole.build();
+    let described = match arguments.get_one::<String>(PAGE) {
+        None => whole,
+        Some(name) => whole.find_subcommand(name).cloned().ok_or_else(|| {
+            let known: Vec<&str> = whole.get_subcommands().map(|sub| sub.get_name()).collect();
+            Failure::usage(format!("'{name}' is no command: the commands are {}", known.join(", ")))
+        })?,
+    };
+    let mut text = Vec::new();
+    Man::new(described).render(&mut text).map_err(Failure::cannot_answer)?;
+    print(&text)
+}
+
+fn print(text: &[u8]) -> Result<ExitCode, Failure> {
+    match io::stdout().write_all(text) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::cannot_answer(error)),
+        _ => Ok(ExitCode::SUCCESS),
+    }
+}

@@ -1,0 +1,61 @@
+//! Help, manual pages and completions: all of them know every option, and a reader that stops early is no error.
+
+#[allow(dead_code, reason = "each test file uses a part of the fixture")]
+mod fixture;
+
+use std::process::Stdio;
+
+use fixture::{Place, answer, refused};
+use hsa_replay_contract::OPTIONS;
+
+#[test]
+fn the_manual_page_of_run_knows_every_option_and_shows_examples() {
+    let place = Place::new();
+    let page = answer(place.command(["man", "run"]));
+    assert!(page.contains(".TH") && page.contains("hsa\\-replay\\-run"), "{page}");
+    let page = page.replace('\\', "");
+    for spec in &OPTIONS {
+        assert!(page.contains(&format!("--{}", spec.flag)), "{}", spec.flag);
+        assert!(page.contains(spec.variable), "{}", spec.variable);
+    }
+    assert!(page.contains("hsa-replay run -n 5 -k saxpy"));
+    let whole = answer(place.command(["man"])).replace('\\', "");
+    for name in ["run", "report", "env", "doctor", "completions", "man"] {
+        assert!(whole.contains(&format!("hsa-replay-{name}")), "{name}");
+    }
+    assert!(
+        refused(place.command(["man", "fly"]), 2).contains("'fly' is no command: the commands are run, ")
+    );
+}
+
+#[test]
+fn completions_of_every_shell_know_every_option() {
+    let place = Place::new();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = answer(place.command(["completions", shell]));
+        for spec in &OPTIONS {
+            assert!(script.contains(spec.flag), "{shell}: {}", spec.flag);
+        }
+    }
+    assert!(refused(place.command(["completions", "cmd"]), 2).contains("'cmd'"));
+}
+
+#[test]
+fn the_shell_accepts_its_completions() {
+    let place = Place::new();
+    let script = place.write("completions", answer(place.command(["completions", "bash"])));
+    let status = std::process::Command::new("bash").arg("-n").arg(script).status().expect("bash");
+    assert!(status.success());
+}
+
+#[test]
+fn a_reader_that_stops_early_is_no_error() {
+    let place = Place::new();
+    for arguments in [&["run", "--help"][..], &["--version"], &["man"], &["completions", "zsh"]] {
+        let mut child =
+            place.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("starts");
+        drop(child.stdout.take());
+        let output = child.wait_with_output().expect("ends");
+        assert!(output.status.success() && output.stderr.is_empty(), "{arguments:?}: {output:?}");
+    }
+}
