@@ -71,12 +71,17 @@ fn well(block: &Block, output: &Output) {
     );
 }
 
-/// A folder as a user has it: a program, one called `python`, a configuration file.
+/// A folder as a user has it: a program, one called `python`, a compiler, a configuration file, the header and the examples.
 fn folder_of_a_user() -> tempfile::TempDir {
     let folder = tempfile::TempDir::new_in(workspace("runs")).expect("a temporary folder");
     let program = Victim::hip("saxpy", Release::Stable).executable;
     for name in ["program", "python"] {
         symlink(&program, folder.path().join(name)).expect("a link in a new folder");
+    }
+    // A C compiler, and what comes with hsa-replay.
+    symlink("/usr/bin/clang-17", folder.path().join("cc")).expect("a link in a new folder");
+    for name in ["include", "examples"] {
+        symlink(checkout().join(name), folder.path().join(name)).expect("a link in a new folder");
     }
     fs::write(folder.path().join("replay.toml"), "passes = 3\nkernel = \"saxpy\"\n").expect("a new file");
     folder
