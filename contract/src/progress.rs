@@ -104,17 +104,30 @@ impl Page {
         Ok(Self { words: unsafe { &*address.cast::<[AtomicU64; WORDS]>() } })
     }
 
-    /// Takes a slot for the calling process; `None` when all are taken.
+    /// Takes a slot for the calling process, one that nobody had or one whose process has ended; `None` when there is none.
     pub fn claim(self) -> Option<Slot> {
+        let own = u64::from(std::process::id());
         let index = usize::try_from(self.words[CLAIMED_AT].fetch_add(1, Ordering::AcqRel)).ok()?;
-        let slot = self.slots().nth(index)?;
-        slot[PID].store(u64::from(std::process::id()), Ordering::Relaxed);
-        Some(Slot { words: slot })
+        if let Some(slot) = self.slots().nth(index) {
+            slot[PID].store(own, Ordering::Relaxed);
+            return Some(Slot { words: slot });
+        }
+        self.slots().find_map(|slot| {
+            let owner = slot[PID].load(Ordering::Acquire);
+            let is_mine = !lives(owner)
+                && slot[PID].compare_exchange(owner, own, Ordering::AcqRel, Ordering::Relaxed).is_ok();
+            if is_mine {
+                // It may have ended while it wrote.
+                let sequence = slot[SEQUENCE].load(Ordering::Relaxed);
+                slot[SEQUENCE].store(sequence.next_multiple_of(2), Ordering::Release);
+            }
+            is_mine.then_some(Slot { words: slot })
+        })
     }
 
-    /// The windows that are open now.
+    /// The windows that are open now, in processes that live.
     pub fn activities(self) -> Vec<Activity> {
-        self.slots().filter_map(read).collect()
+        self.slots().filter_map(read).filter(|activity| lives(activity.pid.into())).collect()
     }
 
     fn slots(self) -> impl Iterator<Item = &'static [AtomicU64]> {
@@ -168,6 +181,11 @@ impl Slot {
         change(self.words);
         sequence.store(before + 2, Ordering::Release);
     }
+}
+
+/// Whether a process is there, as far as this one sees.
+fn lives(pid: u64) -> bool {
+    Path::new(&format!("/proc/{pid}")).exists()
 }
 
 /// What a slot shows; `None` for one that was never written or whose window is closed, and for one that is being written: the
@@ -241,6 +259,22 @@ mod tests {
             slot.window("k");
         }
         assert_eq!(reader.activities().len(), SLOTS);
+        assert!(writer.claim().is_none());
+    }
+
+    #[test]
+    fn the_slot_of_a_process_that_has_ended_is_not_shown_and_is_given_out_again() {
+        let (reader, writer, _file) = shared();
+        let slots: Vec<Slot> = std::iter::from_fn(|| writer.claim()).collect();
+        let mut ended = std::process::Command::new("true").spawn().expect("starts");
+        ended.wait().expect("ends");
+        slots[3].window("killed in the middle of a write");
+        slots[3].words[PID].store(ended.id().into(), Ordering::Relaxed);
+        assert_eq!(reader.activities(), []);
+        slots[3].words[SEQUENCE].fetch_add(1, Ordering::Relaxed);
+        let again = writer.claim().expect("the slot of the process that has ended");
+        again.window("next");
+        assert_eq!(reader.activities().len(), 1);
         assert!(writer.claim().is_none());
     }
 
