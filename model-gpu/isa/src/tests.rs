@@ -11,6 +11,7 @@ mod lanes;
 mod matrices;
 mod matrix;
 mod memory;
+mod modes;
 mod modifiers;
 mod rare;
 mod reference;

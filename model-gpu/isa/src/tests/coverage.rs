@@ -81,6 +81,7 @@ const CHECKS: &[fn()] = &[
     super::memory::scalar_loads_add_base_immediate_and_register,
     super::memory::buffers_check_their_bounds,
     super::memory::buffer_bounds_count_the_bytes_that_are_accessed_and_the_scalar_offset,
+    super::modes::results_are_rounded_and_flushed_as_mode_says,
     super::modifiers::inline_floats_of_packed_integers_are_single_precision,
     super::modifiers::half_dot_products_select_and_negate_their_halves,
     super::modifiers::half_dot_products_take_constants_as_halves,
