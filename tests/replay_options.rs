@@ -3,7 +3,8 @@
 
 mod rocm;
 
-use hsa_replay_contract::record::{Dispatch, Record};
+use hsa_replay_contract::record::{Dispatch, MemoryClass, Record};
+use hsa_replay_contract::report::DumpReader;
 use rocm::{Launch, Release, Run, Victim};
 
 on_both_releases! {
@@ -15,6 +16,7 @@ on_both_releases! {
     the_environment_and_the_file_are_heard
     children_take_part_unless_told_otherwise
     a_full_disk_is_said_once_and_does_no_harm
+    arguments_are_shown_and_the_written_bytes_dumped
     a_bad_option_ends_run_before_the_program
     a_bad_variable_leaves_the_program_alone
     a_bad_file_leaves_the_program_alone
@@ -72,6 +74,47 @@ fn skip_and_count_select_launches_over_all_kernels(release: Release) {
     let (run, witness) = filtered(release, &["--launch-count", "1"]);
     assert_eq!(selected(&run), launches("increment", [0]));
     assert_eq!(witness, "witness: increment ran 5 times, decrement 2 times");
+}
+
+/// `saxpy(float* y, const float* x, float a, int count)` over 777 elements.
+fn arguments_are_shown_and_the_written_bytes_dumped(release: Release) {
+    let victim = Victim::hip("saxpy", release);
+    let launch = victim.replayed(&["--passes", ARMED]);
+    let folder = launch.file("dumps");
+    let run = launch.variable("HSA_REPLAY_DUMP_WRITES", &folder).run();
+    run.same_as(victim.plain().well());
+    let floats = |bytes: &[u8]| -> Vec<f32> {
+        let (words, rest) = bytes.as_chunks::<4>();
+        assert!(rest.is_empty());
+        words.iter().map(|word| f32::from_le_bytes(*word)).collect()
+    };
+    let mut y = vec![1.0; 777];
+    for dispatch in run.report().complete().of_kernel("saxpy", 4) {
+        let arguments = dispatch.arguments.as_deref().expect("were read");
+        let values: Vec<_> = arguments
+            .iter()
+            .map(|argument| (argument.type_name.as_deref(), argument.value.as_deref()))
+            .collect();
+        assert_eq!(values[2..], [(Some("float"), Some("2")), (Some("int"), Some("777"))]);
+        let write = &dispatch.writes.as_deref().expect("memory was compared")[0];
+        for (argument, name) in arguments[..2].iter().zip(["float*", "float const*"]) {
+            let [target] = &argument.points_to[..] else { panic!("{argument:?}") };
+            assert_eq!((argument.type_name.as_deref(), target.class), (Some(name), MemoryClass::Device));
+            assert!(target.size >= 777 * 4, "{target:?}");
+        }
+        assert_eq!(arguments[0].points_to[0].base, write.base);
+        let path = std::path::Path::new(write.dump.as_deref().expect("was dumped"));
+        assert_eq!(path.parent(), Some(&*folder));
+        let mut dump = DumpReader::open(path).expect("a dump");
+        let span = dump.next().expect("a span").expect("whole");
+        // Four elements begin a multiple of 16 bytes; behind the last written one nothing changes.
+        assert_eq!((span.offset, dump.next().is_none()), (0, true));
+        assert_eq!(floats(&span.before)[..777], y);
+        for (index, value) in y.iter_mut().enumerate() {
+            *value += 2.0 * (index + 1) as f32;
+        }
+        assert_eq!(floats(&span.after)[..777], y);
+    }
 }
 
 fn a_filter_that_matches_nothing_replays_nothing(release: Release) {

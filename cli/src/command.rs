@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::builder::{OsStringValueParser, PathBufValueParser};
+use clap::builder::{OsStringValueParser, PathBufValueParser, PossibleValuesParser};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use hsa_replay_contract::{Layer, OPTIONS, OptionSpec, Settings, ValueKind, settings};
 
@@ -32,7 +32,10 @@ const REPORT_EXAMPLES: &str = "\
 Examples:
   hsa-replay report report.jsonl
   hsa-replay report -v hsa-replay-*.jsonl
-  hsa-replay report --format csv report.jsonl > dispatches.csv";
+  hsa-replay report --format csv report.jsonl > dispatches.csv
+  hsa-replay report --format html report.jsonl > report.html
+  hsa-replay report --as f32 report.jsonl         after run --dump-writes DIR
+  hsa-replay report --diff before.jsonl after.jsonl";
 
 const ENV_EXAMPLES: &str = "\
 Example:
@@ -101,16 +104,32 @@ fn report_command() -> Command {
             Arg::new("format")
                 .long("format")
                 .value_name("FORMAT")
-                .value_parser(["text", "json", "csv"])
+                .value_parser(["text", "json", "csv", "html", "trace"])
                 .default_value("text")
-                .help("text: for people; json: the same as one object; csv: one line per dispatch"),
+                .help(
+                    "text: for people; json: the same as one object; csv: one line per dispatch; html: one page for a \
+                     browser; trace: for Perfetto or chrome://tracing",
+                ),
         )
         .arg(
             Arg::new("verbose")
                 .long("verbose")
                 .short('v')
                 .action(ArgAction::SetTrue)
-                .help("In text: every dispatch, names in full, all ranges"),
+                .help("In text: every dispatch with its arguments, names in full, all ranges"),
+        )
+        .arg(
+            Arg::new("as")
+                .long("as")
+                .value_name("TYPE")
+                .value_parser(PossibleValuesParser::new(crate::report::ELEMENT_NAMES.iter().copied()))
+                .help("In text: show what was written as numbers, from the files of run --dump-writes"),
+        )
+        .arg(
+            Arg::new("diff")
+                .long("diff")
+                .action(ArgAction::SetTrue)
+                .help("Compare two reports, kernel by kernel (text or json)"),
         )
 }
 
@@ -351,11 +370,11 @@ mod tests {
             failure.message.expect("message")
         };
         assert_eq!(
-            said(&["hsa-replay", "report", "--format", "xml", "f"]).split(" [").next(),
+            said(&["hsa-replay", "report", "--format", "7", "f"]).split(" [").next(),
             Some("invalid value 'xml' for '--format <FORMAT>'")
         );
         assert!(
-            said(&["hsa-replay", "report", "--format", "xml", "f"])
+            said(&["hsa-replay", "report", "--format", "7", "f"])
                 .ends_with("] (see hsa-replay report --help)")
         );
         assert_eq!(

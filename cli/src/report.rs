@@ -2,14 +2,18 @@
 
 mod aggregate;
 mod csv;
+mod diff;
+mod elements;
+mod html;
+mod input;
 mod json;
 pub mod processes;
 mod samples;
 mod text;
+mod trace;
 pub mod units;
 
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -19,14 +23,30 @@ use hsa_replay_contract::{Dispatch, Record};
 
 use crate::failure::{Failure, say};
 use aggregate::Aggregate;
+use elements::Elements;
+pub use elements::NAMES as ELEMENT_NAMES;
 
 /// Reads the files and prints them in the format asked for.
 pub fn main(arguments: &ArgMatches) -> Result<ExitCode, Failure> {
     let files: Vec<PathBuf> = arguments.get_many("FILE").into_iter().flatten().cloned().collect();
     let format = arguments.get_one::<String>("format").map_or("text", String::as_str);
-    let verbose = arguments.get_flag("verbose");
-    let output = BufWriter::new(io::stdout().lock());
-    match print(&files, format, verbose, output) {
+    let elements = arguments.get_one::<String>("as").and_then(|name| Elements::named(name));
+    let output = BufWriter::with_capacity(1 << 18, io::stdout().lock());
+    let result = if arguments.get_flag("diff") {
+        let [before, after] = &files[..] else {
+            return Err(Failure::usage("--diff compares two reports: name two files"));
+        };
+        if elements.is_some() || !matches!(format, "text" | "json") {
+            return Err(Failure::usage("--diff answers in text or json, without --as"));
+        }
+        compare(before, after, format, output)
+    } else {
+        if elements.is_some() && format != "text" {
+            return Err(Failure::usage(format!("--as shows numbers in text: not with --format {format}")));
+        }
+        print(&files, format, arguments.get_flag("verbose"), elements, output)
+    };
+    match result {
         Ok(()) => Ok(ExitCode::SUCCESS),
         Err(ReportError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
         Err(ReportError::Output(error)) => {
@@ -47,27 +67,81 @@ impl From<io::Error> for ReportError {
     }
 }
 
-fn print(files: &[PathBuf], format: &str, verbose: bool, mut output: impl Write) -> Result<(), ReportError> {
+fn print(
+    files: &[PathBuf],
+    format: &str,
+    verbose: bool,
+    elements: Option<Elements>,
+    mut output: impl Write,
+) -> Result<(), ReportError> {
     let mut aggregate = Aggregate::default();
     match format {
         "csv" => {
             csv::header(&mut output)?;
-            read_all(files, &mut aggregate, |dispatch| csv::line(&mut output, dispatch))?;
-            for problem in aggregate.problem_lines() {
-                say(problem);
-            }
+            read_all(files, &mut aggregate, |_, process, dispatch| {
+                csv::line(&mut output, process, dispatch)
+            })?;
+            say_problems(&aggregate);
         }
         "json" => {
-            read_all(files, &mut aggregate, |_| Ok(()))?;
+            read_all(files, &mut aggregate, |_, _, _| Ok(()))?;
             json::print(&mut output, &aggregate)?;
         }
+        "html" => {
+            let mut page = html::Page::begin(&mut output)?;
+            read_all(files, &mut aggregate, |aggregate, process, dispatch| {
+                page.dispatch(aggregate, process, dispatch)
+            })?;
+            page.end(&aggregate)?;
+            say_problems(&aggregate);
+        }
+        "trace" => {
+            let mut trace = trace::Trace::begin(&mut output)?;
+            read_all(files, &mut aggregate, |aggregate, process, dispatch| {
+                trace.dispatch(aggregate, process, dispatch)
+            })?;
+            if let Some(remark) = trace.end()? {
+                say(remark);
+            }
+            say_problems(&aggregate);
+        }
         _ => {
-            let mut dispatches = text::Dispatches::new(verbose);
-            read_all(files, &mut aggregate, |dispatch| dispatches.print(&mut output, dispatch))?;
-            text::print(&mut output, &aggregate, verbose)?;
+            let mut dispatches = text::Dispatches::new(verbose, elements);
+            read_all(files, &mut aggregate, |aggregate, process, dispatch| {
+                let label = aggregate.processes.get(process).map(processes::Process::label);
+                dispatches.print(&mut output, &label.unwrap_or_default(), dispatch)
+            })?;
+            text::print(&mut output, &aggregate, verbose, elements)?;
         }
     }
     output.flush()?;
+    refuse_if_no_report(files, &aggregate)
+}
+
+fn compare(before: &Path, after: &Path, format: &str, mut output: impl Write) -> Result<(), ReportError> {
+    let mut runs = [diff::Run::default(), diff::Run::default()];
+    for (run, path) in runs.iter_mut().zip([before, after]) {
+        let files = [path.to_owned()];
+        let diff::Run { aggregate, results } = run;
+        read_all(&files, aggregate, |_, process, dispatch| {
+            results.add(process, dispatch);
+            Ok(())
+        })?;
+        say_problems(aggregate);
+        refuse_if_no_report(&files, aggregate)?;
+    }
+    diff::print(&mut output, &runs, format == "json")?;
+    output.flush()?;
+    Ok(())
+}
+
+fn say_problems(aggregate: &Aggregate) {
+    for problem in aggregate.problem_lines() {
+        say(problem);
+    }
+}
+
+fn refuse_if_no_report(files: &[PathBuf], aggregate: &Aggregate) -> Result<(), ReportError> {
     if aggregate.is_empty() && aggregate.problem_count > 0 {
         return Err(ReportError::Input(format!(
             "no record in {}: not a report of hsa-replay",
@@ -77,37 +151,27 @@ fn print(files: &[PathBuf], format: &str, verbose: bool, mut output: impl Write)
     Ok(())
 }
 
-/// Reads all files one after the other; `each` sees every dispatch record.
+/// Reads all files one after the other; `each` sees every dispatch record with the index of its process.
 fn read_all(
     files: &[PathBuf],
     aggregate: &mut Aggregate,
-    mut each: impl FnMut(&Dispatch) -> io::Result<()>,
+    mut each: impl FnMut(&Aggregate, usize, &Dispatch) -> io::Result<()>,
 ) -> Result<(), ReportError> {
     for path in files {
-        let input = open(path).map_err(|error| ReportError::Input(format!("{}: {error}", path.display())))?;
-        let mut reader = Reader::new(input);
-        for record in reader.by_ref() {
-            let record =
-                record.map_err(|error| ReportError::Input(format!("{}: {error}", path.display())))?;
-            aggregate.add(&record);
+        let fail = |error: io::Error| ReportError::Input(format!("{}: {error}", path.display()));
+        let mut reader = Reader::new(input::open(path).map_err(fail)?);
+        while let Some(record) = reader.next() {
+            let record = record.map_err(fail)?;
+            aggregate.add_torn(reader.take_torn());
+            let process = aggregate.add(&record);
             if let Record::Dispatch(dispatch) = &record {
-                each(dispatch)?;
+                each(aggregate, process, dispatch)?;
             }
         }
+        aggregate.add_torn(reader.take_torn());
         aggregate.finish_file(path, &reader);
     }
     Ok(())
-}
-
-fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
-    if path == Path::new("-") {
-        return Ok(Box::new(BufReader::new(io::stdin().lock())));
-    }
-    let file = File::open(path)?;
-    if file.metadata()?.is_dir() {
-        return Err(io::Error::other("is a directory: name a report"));
-    }
-    Ok(Box::new(BufReader::with_capacity(1 << 18, file)))
 }
 
 fn listed(files: &[PathBuf]) -> String {

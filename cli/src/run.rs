@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use clap::ArgMatches;
-use hsa_replay_contract::report::{check_appendable, prepare};
+use hsa_replay_contract::report::{check_appendable, prepare, prepare_folder};
 use hsa_replay_contract::settings::{PARENT_VARIABLE, PROGRESS_VARIABLE, is_unknown_variable};
 use hsa_replay_contract::{OPTIONS, OptionId, Settings};
 
@@ -35,6 +35,9 @@ pub fn main(arguments: &ArgMatches) -> Result<ExitCode, Failure> {
             .map_err(|error| Failure::run(format!("--log-file: {error}")))?;
     }
     libraries::check(&settings).map_err(Failure::run)?;
+    if let Some(folder) = &settings.dump_writes {
+        prepare_folder(folder).map_err(Failure::run)?;
+    }
 
     let mut words = arguments.get_many::<OsString>(PROGRAM).into_iter().flatten();
     let Some(name) = words.next() else { return Err(Failure::run("no program given")) };
@@ -90,7 +93,8 @@ pub fn program_variables(settings: &Settings) -> Result<Vec<(&'static str, OsStr
     let passes = OptionId::Passes.spec().variable;
     let output = OptionId::Output.spec().variable;
     let files =
-        [OptionId::Output, OptionId::LogFile, OptionId::Runtime, OptionId::Tool].map(|id| id.spec().variable);
+        [OptionId::Output, OptionId::DumpWrites, OptionId::LogFile, OptionId::Runtime, OptionId::Tool]
+            .map(|id| id.spec().variable);
     let mut variables = settings.to_variables();
     variables.retain(|(name, _)| *name != passes && *name != output);
     variables.push((passes, settings.passes.to_string().into()));

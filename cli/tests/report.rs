@@ -80,6 +80,8 @@ fn json_is_one_object_with_processes_kernels_and_problems() {
     assert_eq!(kernel["kernel"], "stamp(unsigned long*)");
     assert_eq!(kernel["time_ns"]["median"], 8050);
     assert_eq!(kernel["deterministic"], false);
+    assert_eq!(kernel["allowed"]["hostcall"], 1);
+    assert_eq!((&kernel["example"]["session"], &kernel["example"]["dispatch"]["id"]), (&0.into(), &1.into()));
     assert_eq!(value["kernels"][2]["reasons"]["untracked_memory"], 1);
     assert_eq!(value["problem_count"], 0);
 }
@@ -93,12 +95,18 @@ fn a_report_without_end_is_recounted_and_the_kernel_it_died_in_is_named() {
     let text = answer(place.command(["report", "cut.jsonl"]));
     for said in [
         "1 candidate: 1 replayed",
-        "ended inside stamp(unsigned long*), launch 0 (#1 has no record)",
+        "the record of stamp(unsigned long*), launch 0 (#1) is damaged",
         "abnormal end: there is no summary",
-        "1 line cannot be read:\n  cut.jsonl: line 5: the last line is cut off",
+        "1 line cannot be read:\n  cut.jsonl: line 5 (byte ",
+        "): the last line is cut off",
     ] {
         assert!(text.contains(said), "{said}\n{text}");
     }
+    // Its record had begun: it did not die in that kernel.
+    assert!(!text.contains("ended inside"), "{text}");
+    place.write("begun.jsonl", lines()[..4].join("\n"));
+    let text = answer(place.command(["report", "begun.jsonl"]));
+    assert!(text.contains("ended inside stamp(unsigned long*), launch 0 (#1 has no record)"), "{text}");
 }
 
 #[test]
@@ -142,7 +150,7 @@ fn damage_is_said_and_the_rest_is_shown() {
     place.write("damaged.jsonl", damaged.join("\n"));
     let text = answer(place.command(["report", "damaged.jsonl"]));
     assert!(text.contains("4 candidates: 2 replayed"), "{text}");
-    assert!(text.contains("2 lines cannot be read:\n  damaged.jsonl: line 3: "), "{text}");
+    assert!(text.contains("2 lines cannot be read:\n  damaged.jsonl: line 3 (byte "), "{text}");
     let output = place.command(["report", "--format", "csv", "damaged.jsonl"]).output().expect("runs");
     assert_eq!(messages(&output).len(), 2, "problems do not go between the values");
     assert_eq!(output.stdout.split(|&byte| byte == b'\n').count(), 6);

@@ -15,6 +15,18 @@ use std::process::Stdio;
 use fixture::{COMPLETE, Place, answer, library, messages, refused};
 
 #[test]
+fn a_folder_for_dumps_is_made_before_the_program_starts_and_must_be_writable() {
+    let place = Place::new();
+    let output = place.run(["--dump-writes", "new/dumps", "--", "true"]).output().expect("runs");
+    assert!(output.status.success() && place.path("new/dumps").is_dir(), "{output:?}");
+    let file = place.write("file", "");
+    let file = file.to_str().expect("text");
+    let line = refused(place.run(["--dump-writes", file, "--", "touch", "started"]), 125);
+    assert!(line.contains("is no folder for dumps"), "{line}");
+    assert!(!place.path("started").exists());
+}
+
+#[test]
 fn the_exit_code_is_the_programs() {
     for code in [0, 1, 3, 124, 255] {
         let output = Place::new().run(["--", "sh", "-c", &format!("exit {code}")]).output().expect("runs");

@@ -22,6 +22,8 @@ pub enum OptionId {
     Check,
     /// Where the report goes.
     Output,
+    /// Where the bytes of written ranges are stored.
+    DumpWrites,
     /// How long one window may take.
     Timeout,
     /// How much memory one window's snapshot may take.

@@ -3,21 +3,28 @@
 //! `report.schema.json` beside this crate's manifest describes the same objects as a JSON Schema; the tests hold
 //! the two together.
 
+mod argument;
 mod dispatch;
 mod hash;
 mod kind;
 mod reason;
 mod session;
 mod summary;
+mod window;
 
 use serde::{Deserialize, Serialize};
 
+pub use argument::{
+    Argument, ArgumentKind, MAX_ARGUMENT_BYTES, MAX_TARGETS, MemoryClass, Target, argument_bytes,
+    parameter_types, scalar,
+};
 pub use dispatch::{Begin, Dispatch, Divergence, Pass, Restore, Snapshot, TimeNs, Write};
 pub use hash::{ContentHash, RangeHasher};
 pub use kind::{Allow, Outcome, Tier, WriteKind};
 pub use reason::Reason;
 pub use session::{Agent, Runtime, Session, SessionConfig};
 pub use summary::Summary;
+pub use window::{Stage, StageTime, Window};
 
 /// Version of the record format; it grows when a reader of the earlier version would misunderstand a record.
 pub const SCHEMA_VERSION: u32 = 1;

@@ -1,9 +1,13 @@
 //! Reports as files: JSON Lines, appended one write a line, readable however they end.
 
+mod dump;
 mod name;
 mod reader;
 mod writer;
 
+pub use dump::{
+    DUMP_GRAIN, DUMP_VERSION, DumpHeader, DumpReader, DumpWriter, DumpedSpan, MAX_DUMPED, dump_spans,
+};
 pub use name::expand_pid;
-pub use reader::{Problem, ProblemKind, Reader};
-pub use writer::{OpenError, WriteError, Writer, check_appendable, prepare};
+pub use reader::{Problem, ProblemKind, Reader, TornDispatch};
+pub use writer::{OpenError, WriteError, Writer, check_appendable, prepare, prepare_folder};

@@ -45,6 +45,8 @@ pub struct Settings {
     pub check: bool,
     /// The report's name, with `{pid}` not yet expanded.
     pub output: PathBuf,
+    /// Where the bytes of written ranges are stored; `None` stores none.
+    pub dump_writes: Option<PathBuf>,
     /// The longest that one window may take.
     pub timeout: Duration,
     /// The most bytes that one window's snapshot may take; `None` means half of the memory available then.
@@ -119,6 +121,7 @@ impl Settings {
             },
             check: values.parse(OptionId::Check, value::switch)?.unwrap_or(true),
             output: values.path(OptionId::Output)?.unwrap_or_else(|| DEFAULT_OUTPUT.into()),
+            dump_writes: values.path(OptionId::DumpWrites)?,
             timeout: values.parse(OptionId::Timeout, value::duration)?.unwrap_or(DEFAULT_TIMEOUT),
             budget: values.parse(OptionId::Budget, value::size)?,
             allow: values.parse(OptionId::Allow, value::kinds)?.unwrap_or_default(),
@@ -166,6 +169,7 @@ impl Settings {
             launch_count: self.launches.count,
             check: self.check,
             output: text(&self.output),
+            dump_writes: self.dump_writes.as_deref().map(text),
             timeout: self.timeout.as_secs_f64(),
             budget: self.budget,
             allow: self.allow.clone(),

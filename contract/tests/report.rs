@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 use hsa_replay_contract::record::Record;
-use hsa_replay_contract::report::{ProblemKind, Reader, Writer, prepare};
+use hsa_replay_contract::report::{ProblemKind, Reader, TornDispatch, Writer, prepare};
 use proptest::prelude::*;
 
 fn lines(records: &[Record]) -> Vec<u8> {
@@ -29,6 +29,27 @@ fn read(bytes: &[u8]) -> (Vec<Record>, Vec<(u64, ProblemKind)>) {
 
 fn make_fifo(path: &Path) {
     assert!(Command::new("mkfifo").arg(path).status().expect("mkfifo").success());
+}
+
+#[test]
+fn a_damaged_line_is_placed_by_number_and_offset_and_a_torn_dispatch_is_known() {
+    let mut whole = lines(&[sample::replayed(7).into()]);
+    let start = whole.len() as u64;
+    let torn = lines(&[sample::replayed(8).into()]);
+    whole.extend(&torn[..60]);
+    let mut reader = Reader::new(&whole[..]);
+    assert_eq!(reader.by_ref().count(), 1);
+    let problem = &reader.problems()[0];
+    assert_eq!((problem.line, problem.offset, problem.kind), (2, start, ProblemKind::Truncated));
+    assert_eq!(reader.take_torn(), [TornDispatch { pid: 4711, id: 8 }]);
+    // With the next process's record behind it, and with bytes that are no text in it.
+    for (damage, read) in [(&lines(&[sample::begin(9).into()])[..], 2), (b"\xff\xfe\0 rest\"}\n", 1)] {
+        let bytes = [&whole[..], damage].concat();
+        let mut reader = Reader::new(&bytes[..]);
+        assert_eq!(reader.by_ref().count(), read);
+        assert_eq!((reader.problem_count(), reader.problems()[0].offset), (1, start));
+        assert_eq!(reader.take_torn(), [TornDispatch { pid: 4711, id: 8 }]);
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 mod sample;
 
-use hsa_replay_contract::record::{Allow, Outcome, Reason, Record, Tier};
+use hsa_replay_contract::record::{Allow, ArgumentKind, MemoryClass, Outcome, Reason, Record, Stage, Tier};
 use serde_json::{Value, json};
 
 const SCHEMA: &str = include_str!("../report.schema.json");
@@ -49,7 +49,7 @@ fn every_field_is_required() {
         assert_eq!(properties, required, "{name}");
         assert_eq!(definition["additionalProperties"], json!(false), "{name}");
     }
-    assert_eq!(objects, 12);
+    assert_eq!(objects, 16);
 }
 
 #[test]
@@ -75,6 +75,9 @@ fn the_closed_lists_agree_with_the_schema() {
     assert_eq!(list("/$defs/reason/enum"), reasons);
     assert_eq!(list("/$defs/allow/enum"), Allow::ALL.map(Allow::name));
     assert_eq!(list("/$defs/dispatch/properties/outcome/enum"), Outcome::ALL.map(Outcome::name));
+    assert_eq!(list("/$defs/argument/properties/kind/enum"), ArgumentKind::ALL.map(ArgumentKind::name));
+    assert_eq!(list("/$defs/target/properties/class/enum"), MemoryClass::ALL.map(MemoryClass::name));
+    assert_eq!(list("/$defs/stage/properties/stage/enum"), Stage::ALL.map(Stage::name));
     let tiers = [Tier::Device, Tier::Host, Tier::Disk].map(Tier::name);
     assert_eq!(list("/$defs/snapshot/properties/tier/enum"), tiers);
 }

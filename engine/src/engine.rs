@@ -159,7 +159,7 @@ impl Engine {
     /// When agents and pools cannot be listed. The caller logs the error and stays disarmed.
     pub fn start(
         runtime: Arc<dyn Runtime>,
-        settings: Settings,
+        mut settings: Settings,
         report: Writer,
         attachments: Attachments,
     ) -> Result<Self, StartError> {
@@ -177,6 +177,12 @@ impl Engine {
             uuid: known(facts.uuid.clone()),
         });
         report.session(real, listed.collect(), &settings);
+        // The program may change its folder.
+        if let Some(folder) = &mut settings.dump_writes
+            && let Ok(absolute) = std::path::absolute(&*folder)
+        {
+            *folder = absolute;
+        }
         let handles: Vec<Agent> = gpus.iter().map(|facts| facts.agent).collect();
         let inventory = Inventory::new(classifier);
         let process = Arc::new(Process::new(runtime, settings, report, inventory, host, attachments));

@@ -1,10 +1,11 @@
 //! The report of the process: one record per candidate, and the counts.
 
-use crate::sync::{AtomicU64, Mutex, Ordering};
+use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering};
 use hsa_replay_contract::record::{Agent, Runtime};
 use hsa_replay_contract::report::Writer;
 use hsa_replay_contract::{Begin, Dispatch, Reason, Record, Session, Settings, Summary};
 use std::collections::BTreeSet;
+use std::path::Path;
 
 /// Writes records and counts.
 #[derive(Debug)]
@@ -16,6 +17,7 @@ pub(crate) struct Report {
     counts: Mutex<Counts>,
     /// The dispatch record that was written last.
     last: Mutex<Option<Record>>,
+    dump_failed: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -35,6 +37,7 @@ impl Report {
             filtered: AtomicU64::new(0),
             counts: Mutex::new(counts),
             last: Mutex::default(),
+            dump_failed: AtomicBool::new(false),
         }
     }
 
@@ -92,6 +95,15 @@ impl Report {
     /// The dispatch record that was written last, as it stands in the report.
     pub(crate) fn last(&self) -> Option<String> {
         serde_json::to_string(self.last.lock().as_ref()?).ok()
+    }
+
+    /// Written ranges could not be stored. Said once, since a full disk fails for every dispatch.
+    pub(crate) fn dump_failed(&self, folder: &Path, error: &std::io::Error) {
+        if !self.dump_failed.swap(true, Ordering::Relaxed) {
+            let line = format!("{}: written ranges cannot be stored: {error}", folder.display());
+            eprintln!("hsa-replay: {line}; the report names what is stored");
+            tracing::error!("{line}");
+        }
     }
 
     /// The last record.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use hsa_replay_contract::record::{Dispatch, Outcome, Record, Summary, Write, WriteKind};
+use hsa_replay_contract::record::{Dispatch, Outcome, Record, Stage, Summary, Write, WriteKind};
 use hsa_replay_contract::report::Reader;
 
 use super::changes::runs;
@@ -62,12 +62,20 @@ impl Report {
         Self { records, problems, text: String::from_utf8_lossy(&file).into_owned() }
     }
 
-    /// Checks what holds for every report of one process that ended by itself: whole lines; a session first and a summary
+    /// Checks what holds for every report of one process that ended by itself: whole lines that satisfy the schema; a session first and a summary
     /// last; numbers without a gap; one record for each candidate, with a `begin` before each that ran in a window.
     #[track_caller]
     pub fn complete(&self) -> &Self {
         let text = &self.text;
         assert!(self.problems.is_empty(), "{:#?}\n{text}", self.problems);
+        let schema: serde_json::Value =
+            serde_json::from_str(include_str!("../../contract/report.schema.json"))
+                .expect("the schema is JSON");
+        let validator = jsonschema::validator_for(&schema).expect("the schema is a schema");
+        for line in text.lines() {
+            let value: serde_json::Value = serde_json::from_str(line).expect("a whole line");
+            validator.validate(&value).unwrap_or_else(|error| panic!("{error}\n{line}"));
+        }
         assert!(matches!(self.records.first(), Some(Record::Session(_))), "no session first\n{text}");
         assert!(matches!(self.records.last(), Some(Record::Summary(_))), "no summary last\n{text}");
         let ids: Vec<u64> = self.dispatches().map(|dispatch| dispatch.id).collect();
@@ -136,6 +144,12 @@ pub fn ran(dispatch: &Dispatch, passes: usize) {
     }
     let time = dispatch.time_ns.expect("passes have times");
     assert!(time.min <= time.median && time.median <= time.max, "{dispatch:#?}");
+    let window = dispatch.window.as_ref().expect("a window has times");
+    let of_passes = window.stages.iter().filter(|stage| stage.stage == Stage::Pass).count();
+    assert_eq!(of_passes, passes, "{dispatch:#?}");
+    let end = window.stages.last().map(|stage| stage.start_ns + stage.ns);
+    assert!(end.is_some_and(|end| end <= window.ns), "{dispatch:#?}");
+    assert!(dispatch.arguments.is_some(), "{dispatch:#?}");
     let snapshot = dispatch.snapshot.expect("a snapshot was taken");
     assert!(snapshot.regions > 0 && snapshot.bytes > 0, "{dispatch:#?}");
     if let Some(restore) = dispatch.restore {

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::BufRead;
 use std::path::Path;
 
-use hsa_replay_contract::report::{Problem, Reader};
-use hsa_replay_contract::{Dispatch, Outcome, Reason, Record};
+use hsa_replay_contract::report::{Problem, Reader, TornDispatch};
+use hsa_replay_contract::{Allow, Dispatch, Outcome, Reason, Record};
 
 use super::processes::Processes;
 use super::samples::Samples;
@@ -42,24 +42,28 @@ pub struct Kernel {
     pub outcomes: BTreeMap<Outcome, u64>,
     /// How many of them have which reason, with the detail of the first that has one.
     pub reasons: BTreeMap<Reason, (u64, Option<String>)>,
+    /// How many of them were let through by which kind of `--allow`.
+    pub allowed: BTreeMap<Allow, u64>,
     /// The fewest and the most passes of a replayed dispatch.
     pub passes: Option<(usize, usize)>,
     /// The times of all passes of replayed dispatches.
     pub times: Samples,
-    /// The fewest and the most bytes that one dispatch wrote.
-    pub written: Option<(u64, u64)>,
+    /// The fewest and the most bytes that one dispatch changed.
+    pub changed: Option<(u64, u64)>,
     /// Dispatches found deterministic.
     pub deterministic: u64,
     /// Dispatches found not deterministic.
     pub divergent: u64,
     /// The dispatch that is shown in detail: the first that diverged, else the first whose writes are known.
     pub example: Option<Box<Dispatch>>,
+    /// The index of the example's process.
+    pub example_process: usize,
 }
 
 impl Aggregate {
-    /// Adds one record.
-    pub fn add(&mut self, record: &Record) {
-        self.processes.add(record);
+    /// Adds one record; gives the index of its process.
+    pub fn add(&mut self, record: &Record) -> usize {
+        let process = self.processes.add(record);
         if let Record::Dispatch(dispatch) = record {
             let index = match self.by_symbol.get(&dispatch.symbol) {
                 Some(&index) => index,
@@ -69,8 +73,19 @@ impl Aggregate {
                     self.kernels.len() - 1
                 }
             };
-            self.kernels[index].add(dispatch);
+            self.kernels[index].add(process, dispatch);
         }
+        process
+    }
+
+    /// Notes dispatch records of which only the beginning is left.
+    pub fn add_torn(&mut self, torn: Vec<TornDispatch>) {
+        self.processes.add_torn(torn);
+    }
+
+    /// The index of a dispatch's kernel.
+    pub fn kernel_index(&self, dispatch: &Dispatch) -> usize {
+        self.by_symbol.get(&dispatch.symbol).copied().unwrap_or(0)
     }
 
     /// Notes that a file was read to its end.
@@ -98,7 +113,9 @@ impl Aggregate {
         let mut lines: Vec<String> = self
             .problems
             .iter()
-            .map(|(file, problem)| format!("{file}: line {}: {}", problem.line, problem.detail))
+            .map(|(file, problem)| {
+                format!("{file}: line {} (byte {}): {}", problem.line, problem.offset, problem.detail)
+            })
             .collect();
         let more = self.problem_count.saturating_sub(u64::try_from(lines.len()).unwrap_or(u64::MAX));
         if more > 0 {
@@ -116,17 +133,22 @@ impl Kernel {
             dispatches: 0,
             outcomes: BTreeMap::new(),
             reasons: BTreeMap::new(),
+            allowed: BTreeMap::new(),
             passes: None,
             times: Samples::default(),
-            written: None,
+            changed: None,
             deterministic: 0,
             divergent: 0,
             example: None,
+            example_process: 0,
         }
     }
 
-    fn add(&mut self, dispatch: &Dispatch) {
+    fn add(&mut self, process: usize, dispatch: &Dispatch) {
         self.dispatches += 1;
+        for &kind in &dispatch.allowed {
+            *self.allowed.entry(kind).or_default() += 1;
+        }
         *self.outcomes.entry(dispatch.outcome).or_default() += 1;
         if let Some(reason) = dispatch.reason {
             let (count, detail) = self.reasons.entry(reason).or_default();
@@ -142,7 +164,7 @@ impl Kernel {
             }
         }
         if let Some(writes) = &dispatch.writes {
-            self.written = widened(self.written, writes.iter().map(|write| write.bytes).sum());
+            self.changed = widened(self.changed, writes.iter().map(|write| write.bytes).sum());
         }
         match dispatch.deterministic {
             Some(true) => self.deterministic += 1,
@@ -152,6 +174,7 @@ impl Kernel {
         let first_divergent = dispatch.deterministic == Some(false) && self.divergent == 1;
         if first_divergent || (dispatch.writes.is_some() && self.example.is_none()) {
             self.example = Some(Box::new(dispatch.clone()));
+            self.example_process = process;
         }
     }
 

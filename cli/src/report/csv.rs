@@ -6,8 +6,9 @@ use hsa_replay_contract::Dispatch;
 use hsa_replay_contract::record::{Restore, Snapshot, TimeNs};
 
 /// The columns, in order.
-const COLUMNS: [&str; 26] = [
+pub const COLUMNS: [&str; 30] = [
     "pid",
+    "session",
     "id",
     "kernel",
     "symbol",
@@ -23,15 +24,18 @@ const COLUMNS: [&str; 26] = [
     "outcome",
     "reason",
     "detail",
+    "allowed",
     "passes",
     "min_ns",
     "median_ns",
     "max_ns",
+    "start_unix_ns",
+    "window_ns",
     "snapshot_bytes",
     "snapshot_ns",
     "restore_bytes",
     "restore_ns",
-    "written_bytes",
+    "changed_bytes",
     "deterministic",
 ];
 
@@ -40,14 +44,15 @@ pub fn header(output: &mut impl Write) -> io::Result<()> {
     writeln!(output, "{}", COLUMNS.join(","))
 }
 
-/// Prints one dispatch.
-pub fn line(output: &mut impl Write, dispatch: &Dispatch) -> io::Result<()> {
+/// Prints one dispatch of the process with the index `session`.
+pub fn line(output: &mut impl Write, session: usize, dispatch: &Dispatch) -> io::Result<()> {
     let Dispatch { grid: [grid_x, grid_y, grid_z], workgroup: [group_x, group_y, group_z], .. } = dispatch;
     let time = |part: fn(&TimeNs) -> u64| number(dispatch.time_ns.as_ref().map(part));
     let snapshot = |part: fn(&Snapshot) -> u64| number(dispatch.snapshot.as_ref().map(part));
     let restore = |part: fn(&Restore) -> u64| number(dispatch.restore.as_ref().map(part));
     let fields: [String; COLUMNS.len()] = [
         dispatch.pid.to_string(),
+        session.to_string(),
         dispatch.id.to_string(),
         quoted(&dispatch.kernel),
         quoted(&dispatch.symbol),
@@ -63,10 +68,13 @@ pub fn line(output: &mut impl Write, dispatch: &Dispatch) -> io::Result<()> {
         dispatch.outcome.name().to_owned(),
         dispatch.reason.map(|reason| reason.name().to_owned()).unwrap_or_default(),
         quoted(dispatch.detail.as_deref().unwrap_or_default()),
+        dispatch.allowed.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(" "),
         dispatch.passes.len().to_string(),
         time(|time| time.min),
         time(|time| time.median),
         time(|time| time.max),
+        number(dispatch.window.as_ref().map(|window| window.start_unix_ns)),
+        number(dispatch.window.as_ref().map(|window| window.ns)),
         snapshot(|snapshot| snapshot.bytes),
         snapshot(|snapshot| snapshot.ns),
         restore(|restore| restore.bytes),

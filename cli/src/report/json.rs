@@ -1,17 +1,29 @@
 //! The aggregate as one JSON object. Single dispatches are the report file itself, one JSON object a line.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use hsa_replay_contract::report::ProblemKind;
-use hsa_replay_contract::{Begin, Dispatch, Outcome, Reason, Session, Summary};
+use hsa_replay_contract::{Allow, Begin, Dispatch, Outcome, Reason, Session, Summary};
 use serde::Serialize;
 
 use super::aggregate::{Aggregate, Kernel};
-use super::processes::{End, Process};
+use super::processes::Process;
+use super::units::shorten;
 
+/// How long names of kernels may be.
+#[derive(Clone, Copy, Debug)]
+pub enum Names {
+    /// As they are.
+    Whole,
+    /// At most this many characters, and no example of a dispatch.
+    Shortened(usize),
+}
+
+/// The object.
 #[derive(Serialize)]
-struct Document<'a> {
+pub struct Document<'a> {
     files: &'a [String],
     processes: Vec<ProcessView<'a>>,
     kernels: Vec<KernelView<'a>>,
@@ -28,22 +40,31 @@ struct ProcessView<'a> {
     recount: &'a Summary,
     missing_records: u64,
     unfinished: Vec<&'a Begin>,
+    damaged: &'a [Begin],
 }
 
 #[derive(Serialize)]
 struct KernelView<'a> {
-    kernel: &'a str,
-    symbol: &'a str,
+    kernel: Cow<'a, str>,
+    symbol: Cow<'a, str>,
     dispatches: u64,
     outcomes: &'a BTreeMap<Outcome, u64>,
     reasons: BTreeMap<Reason, u64>,
+    allowed: &'a BTreeMap<Allow, u64>,
     passes: Option<Range<usize>>,
     time_ns: Option<TimeView>,
-    written_bytes: Option<Range<u64>>,
+    changed_bytes: Option<Range<u64>>,
     deterministic: Option<bool>,
     deterministic_dispatches: u64,
     divergent_dispatches: u64,
-    example: Option<&'a Dispatch>,
+    example: Option<Example<'a>>,
+}
+
+/// A dispatch record and the index of its process.
+#[derive(Serialize)]
+struct Example<'a> {
+    session: usize,
+    dispatch: &'a Dispatch,
 }
 
 #[derive(Serialize)]
@@ -64,16 +85,23 @@ struct TimeView {
 struct ProblemView<'a> {
     file: &'a str,
     line: u64,
+    offset: u64,
     kind: &'static str,
     detail: &'a str,
 }
 
 /// Prints the object.
 pub fn print(output: &mut impl Write, aggregate: &Aggregate) -> io::Result<()> {
-    let document = Document {
+    serde_json::to_writer_pretty(&mut *output, &document(aggregate, Names::Whole))?;
+    writeln!(output)
+}
+
+/// The object, for a page that holds it.
+pub fn document(aggregate: &Aggregate, names: Names) -> Document<'_> {
+    Document {
         files: &aggregate.files,
         processes: aggregate.processes.iter().map(process_view).collect(),
-        kernels: aggregate.kernels.iter().map(kernel_view).collect(),
+        kernels: aggregate.kernels.iter().map(|kernel| kernel_view(kernel, names)).collect(),
         problem_count: aggregate.problem_count,
         problems: aggregate
             .problems()
@@ -81,47 +109,52 @@ pub fn print(output: &mut impl Write, aggregate: &Aggregate) -> io::Result<()> {
             .map(|(file, problem)| ProblemView {
                 file,
                 line: problem.line,
+                offset: problem.offset,
                 kind: kind_name(problem.kind),
                 detail: &problem.detail,
             })
             .collect(),
-    };
-    serde_json::to_writer_pretty(&mut *output, &document)?;
-    writeln!(output)
+    }
 }
 
 fn process_view(process: &Process) -> ProcessView<'_> {
     ProcessView {
         pid: process.pid(),
-        end: match process.end() {
-            End::Orderly => "orderly",
-            End::Replaced => "replaced",
-            End::Abnormal => "abnormal",
-        },
+        end: process.end().name(),
         session: process.session(),
         summary: process.summary(),
         recount: process.recount(),
         missing_records: process.missing(),
         unfinished: process.unfinished().collect(),
+        damaged: process.damaged(),
     }
 }
 
-fn kernel_view(kernel: &Kernel) -> KernelView<'_> {
+fn kernel_view(kernel: &Kernel, names: Names) -> KernelView<'_> {
+    let name = |text| match names {
+        Names::Whole => Cow::Borrowed(text),
+        Names::Shortened(width) => Cow::Owned(shorten(text, width)),
+    };
     let times = &kernel.times;
     let time_ns = times.min().zip(times.max()).zip(times.percentile(50).zip(times.percentile(95)));
     KernelView {
-        kernel: &kernel.name,
-        symbol: &kernel.symbol,
+        kernel: name(&kernel.name),
+        symbol: name(&kernel.symbol),
         dispatches: kernel.dispatches,
         outcomes: &kernel.outcomes,
         reasons: kernel.reasons.iter().map(|(&reason, (count, _))| (reason, *count)).collect(),
+        allowed: &kernel.allowed,
         passes: kernel.passes.map(|(min, max)| Range { min, max }),
         time_ns: time_ns.map(|((min, max), (median, p95))| TimeView { min, median, p95, max }),
-        written_bytes: kernel.written.map(|(min, max)| Range { min, max }),
+        changed_bytes: kernel.changed.map(|(min, max)| Range { min, max }),
         deterministic: kernel.verdict(),
         deterministic_dispatches: kernel.deterministic,
         divergent_dispatches: kernel.divergent,
-        example: kernel.example.as_deref(),
+        example: kernel
+            .example
+            .as_deref()
+            .filter(|_| matches!(names, Names::Whole))
+            .map(|dispatch| Example { session: kernel.example_process, dispatch }),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use hsa_replay_contract::report::TornDispatch;
 use hsa_replay_contract::{Begin, Record, Session, Summary};
 
 /// How a process ended, as far as its records tell.
@@ -15,6 +16,17 @@ pub enum End {
     Abnormal,
 }
 
+impl End {
+    /// The name in answers for machines.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Orderly => "orderly",
+            Self::Replaced => "replaced",
+            Self::Abnormal => "abnormal",
+        }
+    }
+}
+
 /// One process.
 #[derive(Debug)]
 pub struct Process {
@@ -23,6 +35,10 @@ pub struct Process {
     counted: Summary,
     summary: Option<Summary>,
     open: BTreeMap<u64, Begin>,
+    /// Dispatches that ended but whose record is damaged, as far as their beginning is known.
+    damaged: Vec<Begin>,
+    /// The how-manieth session of its number this is, from 1.
+    ordinal: u32,
     replaced: bool,
 }
 
@@ -34,6 +50,8 @@ impl Process {
             counted: Summary::new(pid),
             summary: None,
             open: BTreeMap::new(),
+            damaged: Vec::new(),
+            ordinal: 1,
             replaced: false,
         }
     }
@@ -41,6 +59,19 @@ impl Process {
     /// Its number.
     pub fn pid(&self) -> u32 {
         self.pid
+    }
+
+    /// Its number, and which session of that number it is where there are several.
+    pub fn label(&self) -> String {
+        match self.ordinal {
+            1 => self.pid.to_string(),
+            ordinal => format!("{} (session {ordinal})", self.pid),
+        }
+    }
+
+    /// Dispatches that came to their end but whose record is damaged.
+    pub fn damaged(&self) -> &[Begin] {
+        &self.damaged
     }
 
     /// The record with which it began; missing where a report begins in the middle.
@@ -91,18 +122,19 @@ pub struct Processes {
 }
 
 impl Processes {
-    /// Adds one record.
-    pub fn add(&mut self, record: &Record) {
+    /// Adds one record and gives the index of its process.
+    pub fn add(&mut self, record: &Record) -> usize {
         let pid = record.pid();
         if let Record::Session(session) = record {
+            let mut process = Process::new(pid);
             if let Some(&earlier) = self.current.get(&pid) {
                 self.all[earlier].replaced = true;
+                process.ordinal = self.all[earlier].ordinal + 1;
             }
-            let mut process = Process::new(pid);
             process.session = Some((**session).clone());
             self.current.insert(pid, self.all.len());
             self.all.push(process);
-            return;
+            return self.all.len() - 1;
         }
         let index = *self.current.entry(pid).or_insert_with(|| {
             self.all.push(Process::new(pid));
@@ -120,6 +152,24 @@ impl Processes {
             }
             Record::Summary(summary) => process.summary = Some(summary.clone()),
         }
+        index
+    }
+
+    /// Notes dispatch records of which only the beginning is left: the process did not end inside those kernels.
+    pub fn add_torn(&mut self, torn: impl IntoIterator<Item = TornDispatch>) {
+        for torn in torn {
+            let process = self.current.get(&torn.pid).map(|&index| &mut self.all[index]);
+            if let Some(process) = process
+                && let Some(begin) = process.open.remove(&torn.id)
+            {
+                process.damaged.push(begin);
+            }
+        }
+    }
+
+    /// The process with this index.
+    pub fn get(&self, index: usize) -> Option<&Process> {
+        self.all.get(index)
     }
 
     /// Every process.

@@ -1,6 +1,7 @@
 //! The report for people: sessions, a table of kernels, what each wrote, what was declined and why.
 
 mod detail;
+pub mod dispatch;
 mod header;
 mod table;
 
@@ -9,11 +10,16 @@ use std::io::{self, Write};
 use hsa_replay_contract::{Dispatch, Outcome};
 
 use super::aggregate::Aggregate;
+use super::elements::Elements;
 use super::units::{counted, shorten, size, time};
-use table::{Align, Table};
+use dispatch::Extent;
+pub use table::{Align, Table};
+
+/// Items of a list that are shown before "and N more".
+const SHOWN: usize = 4;
 
 /// The widest that a kernel's name gets in a table.
-const NAME_WIDTH: usize = 48;
+pub const NAME_WIDTH: usize = 48;
 
 /// The same when names are wanted in full: the list of dispatches and the details have them at any length.
 const FULL_NAME_WIDTH: usize = 200;
@@ -22,7 +28,12 @@ const FULL_NAME_WIDTH: usize = 200;
 const NONE: &str = "-";
 
 /// Prints everything but the single dispatches.
-pub fn print(output: &mut impl Write, aggregate: &Aggregate, verbose: bool) -> io::Result<()> {
+pub fn print(
+    output: &mut impl Write,
+    aggregate: &Aggregate,
+    verbose: bool,
+    elements: Option<Elements>,
+) -> io::Result<()> {
     if aggregate.is_empty() && aggregate.problem_count > 0 {
         writeln!(output, "The file holds no record that can be read: it may be no report of hsa-replay.")?;
     } else if aggregate.is_empty() {
@@ -34,7 +45,13 @@ pub fn print(output: &mut impl Write, aggregate: &Aggregate, verbose: bool) -> i
     if !aggregate.kernels.is_empty() {
         writeln!(output)?;
         kernels(output, aggregate, verbose)?;
-        detail::print(output, aggregate, verbose)?;
+        // With -v each dispatch has been shown in full already.
+        let extent = if verbose {
+            Extent { shown: usize::MAX, arguments: false, elements: None }
+        } else {
+            Extent { shown: SHOWN, arguments: true, elements }
+        };
+        detail::print(output, aggregate, verbose, extent)?;
     }
     if aggregate.problem_count > 0 {
         writeln!(output, "\n{} cannot be read:", counted(aggregate.problem_count, "line"))?;
@@ -53,8 +70,9 @@ fn kernels(output: &mut impl Write, aggregate: &Aggregate, verbose: bool) -> io:
         ("passes", Align::Right),
         ("min", Align::Right),
         ("median", Align::Right),
+        ("p95", Align::Right),
         ("max", Align::Right),
-        ("written", Align::Right),
+        ("changed", Align::Right),
         ("deterministic", Align::Left),
     ]);
     for kernel in &aggregate.kernels {
@@ -67,8 +85,9 @@ fn kernels(output: &mut impl Write, aggregate: &Aggregate, verbose: bool) -> io:
             or_none(kernel.passes.map(|(low, high)| range(low, high, |value| value.to_string()))),
             or_none(kernel.times.min().map(time)),
             or_none(kernel.times.percentile(50).map(time)),
+            or_none(kernel.times.percentile(95).map(time)),
             or_none(kernel.times.max().map(time)),
-            or_none(kernel.written.map(|(low, high)| range(low, high, size))),
+            or_none(kernel.changed.map(|(low, high)| range(low, high, size))),
             match (kernel.deterministic, kernel.divergent) {
                 (0, 0) => NONE.to_owned(),
                 (_, 0) => "yes".to_owned(),
@@ -80,7 +99,7 @@ fn kernels(output: &mut impl Write, aggregate: &Aggregate, verbose: bool) -> io:
     table.print(output)
 }
 
-fn outcomes(counts: impl ExactSizeIterator<Item = (Outcome, u64)>) -> String {
+pub fn outcomes(counts: impl ExactSizeIterator<Item = (Outcome, u64)>) -> String {
     let single = counts.len() == 1;
     counts
         .map(
@@ -92,7 +111,7 @@ fn outcomes(counts: impl ExactSizeIterator<Item = (Outcome, u64)>) -> String {
         .join(", ")
 }
 
-fn range<T: PartialEq + Copy>(low: T, high: T, show: impl Fn(T) -> String) -> String {
+pub fn range<T: PartialEq + Copy>(low: T, high: T, show: impl Fn(T) -> String) -> String {
     if low == high { show(low) } else { format!("{}..{}", show(low), show(high)) }
 }
 
@@ -100,17 +119,18 @@ fn range<T: PartialEq + Copy>(low: T, high: T, show: impl Fn(T) -> String) -> St
 #[derive(Debug)]
 pub struct Dispatches {
     wanted: bool,
+    elements: Option<Elements>,
     any: bool,
 }
 
 impl Dispatches {
-    /// Prints dispatches only if `wanted`.
-    pub fn new(wanted: bool) -> Self {
-        Self { wanted, any: false }
+    /// Prints dispatches only if `wanted`, written bytes as `elements`.
+    pub fn new(wanted: bool, elements: Option<Elements>) -> Self {
+        Self { wanted, elements, any: false }
     }
 
-    /// Prints one dispatch.
-    pub fn print(&mut self, output: &mut impl Write, dispatch: &Dispatch) -> io::Result<()> {
+    /// Prints one dispatch of the process that is called `process`.
+    pub fn print(&mut self, output: &mut impl Write, process: &str, dispatch: &Dispatch) -> io::Result<()> {
         if !self.wanted {
             return Ok(());
         }
@@ -120,8 +140,7 @@ impl Dispatches {
         }
         write!(
             output,
-            "  process {} #{} {} launch {}: {}",
-            dispatch.pid,
+            "  process {process} #{} {} launch {}: {}",
             dispatch.id,
             shorten(&dispatch.kernel, usize::MAX),
             dispatch.launch,
@@ -137,7 +156,7 @@ impl Dispatches {
             write!(output, ", {}", passes(dispatch))?;
         }
         if let Some(writes) = &dispatch.writes {
-            write!(output, ", wrote {}", size(writes.iter().map(|write| write.bytes).sum()))?;
+            write!(output, ", changed {}", size(writes.iter().map(|write| write.bytes).sum()))?;
         }
         match dispatch.deterministic {
             Some(true) => write!(output, ", deterministic")?,
@@ -147,7 +166,22 @@ impl Dispatches {
         if let Some(detail) = &dispatch.detail {
             write!(output, "; {}", shorten(detail, usize::MAX))?;
         }
-        writeln!(output)
+        writeln!(output)?;
+        let [grid, workgroup] =
+            [dispatch.grid, dispatch.workgroup].map(|[x, y, z]| format!("{x} x {y} x {z}"));
+        write!(
+            output,
+            "    grid {grid}, workgroup {workgroup}, agent {}, queue {}",
+            dispatch.agent, dispatch.queue
+        )?;
+        if !dispatch.allowed.is_empty() {
+            let kinds: Vec<&str> = dispatch.allowed.iter().map(|kind| kind.name()).collect();
+            write!(output, ", allowed: {}", kinds.join(", "))?;
+        }
+        writeln!(output)?;
+        dispatch::arguments(output, dispatch, "    ")?;
+        let extent = Extent { shown: usize::MAX, arguments: true, elements: self.elements };
+        dispatch::changes(output, dispatch, "    ", extent)
     }
 }
 

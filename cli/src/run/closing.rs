@@ -50,12 +50,14 @@ fn read(reports: &[Written]) -> (Processes, Vec<String>) {
                 continue;
             }
         };
-        for record in reader.by_ref() {
+        while let Some(record) = reader.next() {
+            processes.add_torn(reader.take_torn());
             match record {
-                Ok(record) => processes.add(&record),
+                Ok(record) => drop(processes.add(&record)),
                 Err(error) => unreadable(&error),
             }
         }
+        processes.add_torn(reader.take_torn());
         if reader.problem_count() > 0 {
             problems.push(format!(
                 "{} of {} cannot be read; `hsa-replay report` says which",

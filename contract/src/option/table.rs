@@ -3,7 +3,7 @@
 use super::{OptionId, OptionSpec, ValueKind};
 
 /// Every option of hsa-replay.
-pub const OPTIONS: [OptionSpec; 17] = [
+pub const OPTIONS: [OptionSpec; 18] = [
     OptionSpec {
         id: OptionId::Passes,
         flag: "passes",
@@ -84,6 +84,20 @@ pub const OPTIONS: [OptionSpec; 17] = [
         default: "hsa-replay-{pid}.jsonl",
         help: "Write the report to FILE; {pid} in it becomes the process id",
         details: "`run` empties the file once, before the program starts; each process then appends.",
+    },
+    OptionSpec {
+        id: OptionId::DumpWrites,
+        flag: "dump-writes",
+        negation: None,
+        short: None,
+        variable: "HSA_REPLAY_DUMP_WRITES",
+        key: Some("dump_writes"),
+        value_name: Some("DIR"),
+        kind: ValueKind::Path,
+        default: "nothing is stored",
+        help: "Store the bytes before and after of what the first pass wrote as files in DIR",
+        details: "`hsa-replay report --as TYPE` shows them as numbers. At most 64 MiB for one dispatch; memory has to be \
+                  compared (`--check`).",
     },
     OptionSpec {
         id: OptionId::Timeout,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Allow, ContentHash, Outcome, Reason, Tier, WriteKind};
+use super::{Allow, Argument, ContentHash, Outcome, Reason, Tier, Window, WriteKind};
 
 /// A dispatch's first pass is about to run. Where no dispatch record with this `id` follows, the process ended
 /// inside that kernel.
@@ -42,6 +42,8 @@ pub struct Dispatch {
     /// The stretch of the program's code that it was launched in, outer names first, separated by `/`; null outside of any.
     #[serde(default)]
     pub range: Option<String>,
+    /// The explicit arguments; null where they could not be read, or nothing was found out about the dispatch.
+    pub arguments: Option<Vec<Argument>>,
     /// How it ended.
     pub outcome: Outcome,
     /// Why it was not replayed, or not in full; null only for `replayed`.
@@ -54,6 +56,8 @@ pub struct Dispatch {
     pub passes: Vec<Pass>,
     /// Times over all passes; null where no pass has one.
     pub time_ns: Option<TimeNs>,
+    /// When it was replayed; null in reports of versions that did not say.
+    pub window: Option<Window>,
     /// The snapshot; null where none was taken.
     pub snapshot: Option<Snapshot>,
     /// All restores together; null where none was needed.
@@ -155,6 +159,8 @@ pub struct Write {
     pub merged: bool,
     /// Number of bytes that differ, exact even where runs were merged.
     pub bytes: u64,
+    /// The file of `--dump-writes` that holds the bytes before and after; null where there is none.
+    pub dump: Option<String>,
 }
 
 /// A stretch that one pass left different from the first pass.

@@ -68,6 +68,8 @@ pub struct SessionConfig {
     pub check: bool,
     /// The report's name as given.
     pub output: String,
+    /// The folder for the bytes of written ranges; null stores none.
+    pub dump_writes: Option<String>,
     /// The longest that one window may take, in seconds.
     pub timeout: f64,
     /// The most bytes of one snapshot; null means half of the memory available.

@@ -38,10 +38,21 @@ pub enum ProblemKind {
 pub struct Problem {
     /// Its number, from 1.
     pub line: u64,
+    /// Offset of its first byte in the file.
+    pub offset: u64,
     /// What is wrong.
     pub kind: ProblemKind,
     /// The same for people, in one line.
     pub detail: String,
+}
+
+/// A dispatch record that is cut off or overwritten behind its beginning, which tells whose it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TornDispatch {
+    /// The process.
+    pub pid: u32,
+    /// The record's number.
+    pub id: u64,
 }
 
 /// Iterates over the records of a report. An I/O error is returned once and ends the iteration.
@@ -51,6 +62,10 @@ pub struct Reader<R> {
     buffer: Vec<u8>,
     longest: usize,
     line: u64,
+    /// Offset of the current line, and of the next one.
+    offset: u64,
+    position: u64,
+    torn: Vec<TornDispatch>,
     problems: Vec<Problem>,
     problem_count: u64,
     failed: bool,
@@ -71,6 +86,9 @@ impl<R: BufRead> Reader<R> {
             buffer: Vec::new(),
             longest: LONGEST_LINE,
             line: 0,
+            offset: 0,
+            position: 0,
+            torn: Vec::new(),
             problems: Vec::new(),
             problem_count: 0,
             failed: false,
@@ -99,16 +117,22 @@ impl<R: BufRead> Reader<R> {
         self.line
     }
 
+    /// The dispatch records met since the last call of which only the beginning is left.
+    pub fn take_torn(&mut self) -> Vec<TornDispatch> {
+        std::mem::take(&mut self.torn)
+    }
+
     fn note(&mut self, kind: ProblemKind, detail: impl Into<String>) {
         self.problem_count += 1;
         if self.problems.len() < DESCRIBED {
-            self.problems.push(Problem { line: self.line, kind, detail: detail.into() });
+            self.problems.push(Problem { line: self.line, offset: self.offset, kind, detail: detail.into() });
         }
     }
 
     /// Reads the next line into the buffer, without its end.
     fn read_line(&mut self) -> io::Result<Line> {
         self.buffer.clear();
+        self.offset = self.position;
         let mut too_long = false;
         let mut any = false;
         loop {
@@ -133,6 +157,7 @@ impl<R: BufRead> Reader<R> {
             }
             let used = part.len() + usize::from(end.is_some());
             self.input.consume(used);
+            self.position += used as u64;
             if end.is_some() {
                 return Ok(if too_long { Line::TooLong } else { Line::Whole });
             }
@@ -152,6 +177,7 @@ impl<R: BufRead> Reader<R> {
             }
             Err((kind, detail)) => {
                 // A process that died inside a line leaves the next process's record behind the torn one.
+                self.torn.extend(torn_dispatch(line));
                 let salvaged = last_start(line).and_then(|at| parse_line(&line[at..]).ok());
                 if salvaged.is_none() && !ended {
                     self.note(ProblemKind::Truncated, "the last line is cut off");
@@ -187,6 +213,7 @@ impl<R: BufRead> Iterator for Reader<R> {
                 Ok(Line::TooLong) => {
                     let detail = format!("the line is longer than {} bytes", self.longest);
                     self.note(ProblemKind::TooLong, detail);
+                    self.torn.extend(torn_dispatch(&self.buffer));
                     continue;
                 }
                 Ok(Line::End) => return None,
@@ -232,6 +259,21 @@ fn parse_as<T: DeserializeOwned>(line: &[u8]) -> Result<T, (ProblemKind, String)
         let detail: String = error.to_string().chars().take(200).flat_map(char::escape_debug).collect();
         (ProblemKind::Corrupt, detail)
     })
+}
+
+/// Whose dispatch record a line that is no record begins with, if that much of it is whole.
+fn torn_dispatch(line: &[u8]) -> Option<TornDispatch> {
+    let rest = line.strip_prefix(START)?.strip_prefix(b"dispatch\",\"pid\":")?;
+    let (pid, rest) = number(rest)?;
+    let (id, _) = number(rest.strip_prefix(b"\"id\":")?)?;
+    Some(TornDispatch { pid: u32::try_from(pid).ok()?, id })
+}
+
+/// The number that a comma follows, and what is behind that.
+fn number(text: &[u8]) -> Option<(u64, &[u8])> {
+    let end = memchr::memchr(b',', text)?;
+    let number = std::str::from_utf8(&text[..end]).ok()?.parse().ok()?;
+    Some((number, &text[end + 1..]))
 }
 
 /// Where the last record begins, if that is not the line's start.

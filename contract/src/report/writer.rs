@@ -218,10 +218,20 @@ fn check_place(template: &Path, truncate: bool) -> Result<(), OpenError> {
     if expand_pid(folder, 0) != folder {
         return Ok(());
     }
-    rustix::fs::access(folder, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK)
-        .map_err(io::Error::from)
-        .and_then(|()| if folder.is_dir() { Ok(()) } else { Err(io::ErrorKind::NotADirectory.into()) })
-        .map_err(|error| fail(template, format!("its folder cannot be written: {error}")))
+    writable_folder(folder).map_err(|error| fail(template, format!("its folder cannot be written: {error}")))
+}
+
+/// Makes the folder for dumps before a program starts, and finds out now whether files can be made in it.
+pub fn prepare_folder(folder: &Path) -> Result<(), OpenError> {
+    std::fs::create_dir_all(folder).and_then(|()| writable_folder(folder)).map_err(|error| OpenError {
+        path: folder.to_owned(),
+        problem: format!("is no folder for dumps: {error}"),
+    })
+}
+
+fn writable_folder(folder: &Path) -> io::Result<()> {
+    rustix::fs::access(folder, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK)?;
+    if folder.is_dir() { Ok(()) } else { Err(io::ErrorKind::NotADirectory.into()) }
 }
 
 fn open_for_append(path: &Path, truncate: bool) -> io::Result<File> {

@@ -47,6 +47,41 @@ pub fn replayed(id: u64) -> Dispatch {
         hash,
     };
     let passes = vec![pass(0, 8_120), pass(1, 7_990), pass(2, 8_050)];
+    let argument = |index: u32, type_name: &str, kind, offset, bytes: &str, value: &str| Argument {
+        index,
+        name: None,
+        type_name: Some(type_name.into()),
+        kind,
+        offset,
+        size: bytes.len() as u64 / 2,
+        bytes: Some(bytes.into()),
+        value: Some(value.into()),
+        points_to: vec![],
+    };
+    let target = |class, base: u64, offset| Target { at: 0, class, name: None, base, size: 4096, offset };
+    let mut arguments = vec![
+        argument(0, "int", ArgumentKind::Value, 0, "ff030000", "1023"),
+        argument(1, "float", ArgumentKind::Value, 4, "00002040", "2.5"),
+        argument(2, "float const*", ArgumentKind::Pointer, 8, "001003004c7f0000", "0x7f4c00031000"),
+        argument(3, "float*", ArgumentKind::Pointer, 16, "000000004c7f0000", "0x7f4c00000000"),
+    ];
+    arguments[2].name = Some("x".into());
+    arguments[2].points_to = vec![target(MemoryClass::Host, 0x7f4c_0003_0000, 4096)];
+    arguments[3].points_to = vec![target(MemoryClass::Device, 0x7f4c_0000_0000, 0)];
+    let stage = |stage, pass, start_ns, ns| StageTime { stage, pass, start_ns, ns };
+    let window = Window {
+        start_unix_ns: 1_764_000_000_000_000_000 + id * 1_000_000,
+        ns: 210_000,
+        stages: vec![
+            stage(Stage::Decide, None, 0, 1_500),
+            stage(Stage::Drain, None, 1_600, 9_000),
+            stage(Stage::Snapshot, None, 11_000, 41_200),
+            stage(Stage::Pass, Some(0), 55_000, 12_000),
+            stage(Stage::Compare, Some(0), 67_500, 20_000),
+            stage(Stage::Restore, Some(0), 88_000, 7_900),
+            stage(Stage::Pass, Some(1), 97_000, 11_000),
+        ],
+    };
     Dispatch {
         pid: 4711,
         id,
@@ -58,12 +93,14 @@ pub fn replayed(id: u64) -> Dispatch {
         grid: [1024, 1, 1],
         workgroup: [256, 1, 1],
         range: None,
+        arguments: Some(arguments),
         outcome: Outcome::Replayed,
         reason: None,
         detail: None,
         allowed: vec![],
         time_ns: TimeNs::of_passes(&passes),
         passes,
+        window: Some(window),
         snapshot: Some(Snapshot { tier: Tier::Host, regions: 3, bytes: 12_288, ns: 41_200 }),
         restore: Some(Restore { regions: 2, bytes: 8_200, ns: 15_800, skipped: 1, failed: 0 }),
         writes: Some(vec![
@@ -76,6 +113,7 @@ pub fn replayed(id: u64) -> Dispatch {
                 ranges: vec![[0, 4092]],
                 merged: false,
                 bytes: 4092,
+                dump: Some("/home/me/dumps/4711-0-7f4c00000000.dump".into()),
             },
             Write {
                 kind: WriteKind::ModuleVariable,
@@ -86,6 +124,7 @@ pub fn replayed(id: u64) -> Dispatch {
                 ranges: vec![[0, 1]],
                 merged: false,
                 bytes: 1,
+                dump: None,
             },
         ]),
         deterministic: Some(true),
@@ -112,6 +151,7 @@ pub fn diverging(id: u64) -> Dispatch {
         ranges: (0..6).map(|index| [index * 64, 3]).collect(),
         merged: true,
         bytes: 18,
+        dump: None,
     }]);
     dispatch.deterministic = Some(false);
     dispatch.divergence = Some(vec![
@@ -131,6 +171,8 @@ pub fn declined(id: u64, reason: Reason) -> Dispatch {
         detail: Some("argument 0 points into host memory".into()),
         passes: vec![Pass { index: 0, ticks: None, ns: None, hash: None }],
         time_ns: None,
+        arguments: None,
+        window: None,
         snapshot: None,
         restore: None,
         writes: None,

@@ -1,8 +1,10 @@
 //! The engine on the simulated runtime: what an application and a reader of the report see.
 
+mod arguments;
 mod concurrency;
 mod copies;
 mod dependencies;
+mod dumps;
 mod endless;
 mod failures;
 mod foreign;

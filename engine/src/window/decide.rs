@@ -55,6 +55,7 @@ impl Window<'_> {
             return Err(Refusal::new(Reason::Hostcall));
         }
         let kernarg = self.read_kernarg(metadata.kernarg_segment_size)?;
+        self.record.arguments = Some(self.describe_arguments(metadata, &kernarg, &modules));
         // HIP 5.7 leaves whatever lies in the slot of a kernel that is not launched cooperatively.
         let exact = metadata.lists_exact_hidden_arguments();
         let hidden_multigrid = metadata.hidden_argument(&HiddenKind::MultigridSyncArg).filter(|_| exact);

@@ -4,14 +4,16 @@
 
 use super::passes::{Evidence, pass_of};
 use super::snapshot::Ready;
+use super::timeline::Timeline;
 use super::writes::Writes;
 use super::{Refusal, Window};
 use crate::queue::{Forwarder, SoftQueue, Stage};
 use crate::shared_memory::{set_ticks, ticks};
 use crate::signals::Completion;
 use crate::sync::Arc;
-use hsa_replay_contract::record::TimeNs;
+use hsa_replay_contract::record::{Stage as Stretch, TimeNs};
 use hsa_replay_contract::{Dispatch, Outcome, Reason};
+use std::time::Instant;
 
 /// Why the passes ended before their number was reached.
 #[derive(Clone, Debug)]
@@ -33,6 +35,9 @@ impl Cut {
 pub(crate) struct Watch {
     pub(super) completion: Arc<Completion>,
     pub(super) record: Dispatch,
+    pub(super) timeline: Timeline,
+    /// When the pass began.
+    pub(super) started: Instant,
     pub(super) ready: Ready,
     pub(super) evidence: Evidence,
 }
@@ -43,6 +48,7 @@ impl Window<'_> {
         self.record.outcome = Outcome::Declined;
         self.record.reason = Some(refusal.reason);
         self.record.detail = refusal.detail;
+        self.record.window = Some(self.timeline.take());
         self.tell_closed(false);
         self.process.report.dispatch(self.record);
         forwarder.set_stage(Stage::Settled);
@@ -62,6 +68,7 @@ impl Window<'_> {
         settle(&mut self.record, cut);
         Writes::new(ready, evidence).fill(&mut self.record);
         let tainted = self.record.outcome == Outcome::Tainted;
+        self.record.window = Some(self.timeline.take());
         let last = self.record.passes.last().and_then(|pass| pass.ticks);
         self.tell_closed(false);
         self.process.report.dispatch(self.record);
@@ -77,6 +84,7 @@ impl Window<'_> {
     pub(super) fn fault(mut self, forwarder: &mut Forwarder, ready: &Ready, evidence: &Evidence) -> bool {
         fault(&mut self.record);
         Writes::new(ready, evidence).fill(&mut self.record);
+        self.record.window = Some(self.timeline.take());
         self.tell_closed(false);
         self.process.report.dispatch(self.record);
         forwarder.drop_candidate();
@@ -98,7 +106,9 @@ pub(super) fn watch(queue: &SoftQueue, forwarder: &mut Forwarder) -> bool {
     let Some(watch) = forwarder.take_watched() else {
         return true;
     };
-    let Watch { completion, mut record, ready, evidence } = *watch;
+    let Watch { completion, mut record, mut timeline, started, ready, evidence } = *watch;
+    timeline.note(Stretch::Pass, u32::try_from(record.passes.len()).ok(), started);
+    record.window = Some(timeline.take());
     let writes = Writes::new(&ready, &evidence);
     if !done {
         fault(&mut record);
@@ -119,7 +129,9 @@ pub(super) fn watch(queue: &SoftQueue, forwarder: &mut Forwarder) -> bool {
 /// Writes the record of a watched pass whose end the engine does not live to see.
 pub(super) fn leave_running(queue: &SoftQueue, forwarder: &mut Forwarder) {
     if let Some(watch) = forwarder.take_watched() {
-        let Watch { mut record, ready, evidence, .. } = *watch;
+        let Watch { mut record, mut timeline, started, ready, evidence, .. } = *watch;
+        timeline.note(Stretch::Pass, u32::try_from(record.passes.len()).ok(), started);
+        record.window = Some(timeline.take());
         settle(
             &mut record,
             Some(Cut::new(Reason::PassTimeout, "a pass was still running when replay ended")),

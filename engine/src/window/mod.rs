@@ -1,20 +1,22 @@
 //! The replay window: one dispatch run several times from identical inputs while nothing else runs on its agent.
 //!
-//! * [`decide`]: what can be decided for free, with the rule on [`untracked`] memory;
+//! * [`decide`]: what can be decided for free, with the rule on [`untracked`] memory and the [`arguments`] for the record;
 //! * [`listener`]: how many passes, and the tool that hears of them;
 //! * [`reach`]: where pointers in captured memory lead;
 //! * [`drain`]: the agent becomes quiet;
 //! * [`snapshot`]: memory is copied;
-//! * [`passes`]: the kernel runs, memory is compared ([`inspect`]) and put back ([`restore`]);
+//! * [`passes`]: the kernel runs, memory is compared ([`inspect`]), stored on demand ([`dump`]) and put back ([`restore`]);
 //! * [`hostcall`]: whether the kernel talked to the host;
 //! * [`foreign`]: what others wrote meanwhile;
-//! * [`finish`]: the application's signal, the record with its list of [`writes`], the gate.
+//! * [`finish`]: the application's signal, the record with its list of [`writes`] and its [`timeline`], the gate.
 //!
 //! Until the first pass is submitted, every failure ends in the dispatch being forwarded as it is. After it, every end is
 //! the end of a complete pass.
 
+mod arguments;
 mod decide;
 mod drain;
+mod dump;
 mod finish;
 mod foreign;
 mod hostcall;
@@ -25,6 +27,7 @@ mod reach;
 mod repair;
 mod restore;
 mod snapshot;
+mod timeline;
 mod untracked;
 mod writes;
 
@@ -41,6 +44,7 @@ use crate::packet::Packet;
 use crate::process::Process;
 use crate::queue::{Candidate, Forwarder, SoftQueue, Stage};
 use crate::sync::Arc;
+use hsa_replay_contract::record::Stage as Stretch;
 use hsa_replay_contract::{Allow, Dispatch, Outcome, Reason};
 use std::time::Instant;
 
@@ -72,6 +76,7 @@ struct Window<'a> {
     deadline: Instant,
     record: Dispatch,
     plan: PassPlan,
+    timeline: timeline::Timeline,
 }
 
 /// Deals with the candidate at the head of the queue. False: it waits for something, look again soon.
@@ -116,33 +121,46 @@ impl<'a> Window<'a> {
             grid: candidate.packet.grid(),
             workgroup: candidate.packet.workgroup(),
             range: candidate.requests.as_deref().and_then(Requests::range),
+            arguments: None,
             outcome: Outcome::Declined,
             reason: None,
             detail: None,
             allowed: Vec::new(),
             passes: Vec::new(),
             time_ns: None,
+            window: None,
             snapshot: None,
             restore: None,
             writes: None,
             deterministic: None,
             divergence: None,
         };
+        let timeline = timeline::Timeline::new();
         let deadline = Instant::now() + process.settings.timeout;
         let kernel = Arc::clone(&candidate.kernel);
         let requests = candidate.requests.as_deref();
         let passes = requests.and_then(|requests| requests.passes).unwrap_or(process.settings.passes);
         let plan = PassPlan::new(passes);
-        Self { queue, agent, process, packet: candidate.packet, kernel, deadline, record, plan }
+        Self { queue, agent, process, packet: candidate.packet, kernel, deadline, record, timeline, plan }
     }
 
     /// Everything before the first pass.
     fn open(&mut self, forwarder: &mut Forwarder) -> Result<snapshot::Ready, Refusal> {
-        let arguments = self.decide()?;
+        let arguments = self.timed(Stretch::Decide, Self::decide)?;
         self.ask_tool()?;
-        self.drain(forwarder)?;
-        self.narrow(Phase::Closed)?;
-        self.snapshot(arguments)
+        self.timed(Stretch::Drain, |window| {
+            window.drain(forwarder)?;
+            window.narrow(Phase::Closed)
+        })?;
+        self.timed(Stretch::Snapshot, |window| window.snapshot(arguments))
+    }
+
+    /// Does something that the record shows as a stage, whether it succeeds or not.
+    fn timed<T>(&mut self, stage: Stretch, act: impl FnOnce(&mut Self) -> T) -> T {
+        let start = Instant::now();
+        let result = act(self);
+        self.timeline.note(stage, None, start);
+        result
     }
 
     /// Narrows the gate, waiting at most until the deadline for forwarders that are at work.
@@ -189,8 +207,10 @@ pub(crate) fn leave(queue: &SoftQueue) {
 }
 
 fn note_declined(queue: &SoftQueue, candidate: &Candidate, reason: Reason, detail: &str) {
-    let window = Window::new(queue, candidate);
-    let record = Dispatch { reason: Some(reason), detail: Some(detail.to_owned()), ..window.record };
+    let mut window = Window::new(queue, candidate);
+    let time = Some(window.timeline.take());
+    let record =
+        Dispatch { reason: Some(reason), detail: Some(detail.to_owned()), window: time, ..window.record };
     window.process.report.dispatch(record);
 }
 

@@ -15,8 +15,9 @@ use crate::shared_memory::ticks;
 use crate::signals::Completion;
 use crate::store::Plan;
 use crate::sync::Arc;
-use hsa_replay_contract::record::{ContentHash, Pass, Restore};
+use hsa_replay_contract::record::{ContentHash, Pass, Restore, Stage as Stretch};
 use hsa_replay_contract::{Allow, Reason};
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// Between two looks at whether the queue died or the process ends.
@@ -38,6 +39,8 @@ pub(super) struct Evidence {
     /// A region that the first pass changed went away between two comparisons, so that they cannot be held against each other.
     pub(super) incomparable: bool,
     pub(super) unreached: Unreached,
+    /// Files that hold what the first pass changed, by the region's address.
+    pub(super) dumps: BTreeMap<u64, String>,
 }
 
 /// How the wait for a pass ended.
@@ -72,17 +75,23 @@ impl Window<'_> {
         for index in 0..passes {
             let completion = next;
             self.tell_enter(index);
+            let started = Instant::now();
             match self.run_pass(forwarder, completion) {
                 (PassEnd::Done, completion) => {
+                    self.timeline.note(Stretch::Pass, Some(index), started);
                     self.note_pass(index, &completion);
                     self.tell_exit();
                 }
-                (PassEnd::Dead, _) => return self.fault(forwarder, &ready, &evidence),
+                (PassEnd::Dead, _) => {
+                    self.timeline.note(Stretch::Pass, Some(index), started);
+                    return self.fault(forwarder, &ready, &evidence);
+                }
                 (PassEnd::Late, completion) => {
                     let completion = Arc::new(completion);
                     self.tell_closed(true);
                     self.queue.set_stuck(Stuck::Pass(Arc::clone(&completion)));
-                    let watch = Watch { completion, record: self.record.clone(), ready, evidence };
+                    let (record, timeline) = (self.record.clone(), self.timeline.clone());
+                    let watch = Watch { completion, record, timeline, started, ready, evidence };
                     forwarder.set_stage(Stage::Watching(Box::new(watch)));
                     self.agent.open_gate();
                     return false;
@@ -98,6 +107,11 @@ impl Window<'_> {
                     return self.end(forwarder, &ready, &evidence, Some(cut));
                 }
             };
+            if index == 0 && seen.is_some() && self.process.settings.dump_writes.is_some() {
+                let start = Instant::now();
+                self.dump_writes(&ready, &*workspace.store, &mut evidence);
+                self.timeline.note(Stretch::Dump, Some(index), start);
+            }
             if index + 1 == passes || self.is_stopped_by_tool() {
                 break;
             }
@@ -213,6 +227,7 @@ impl Window<'_> {
         evidence: &mut Evidence,
     ) -> Result<Inspection, Unreadable> {
         let plan = &ready.plan;
+        let start = Instant::now();
         let gone_before = evidence.gone.clone();
         let mut reader = Reader {
             agent: self.agent,
@@ -243,6 +258,7 @@ impl Window<'_> {
         if evidence.first.is_none() {
             evidence.first = Some(seen.clone());
         }
+        self.timeline.note(Stretch::Compare, Some(index), start);
         Ok(seen)
     }
 
@@ -273,6 +289,8 @@ impl Window<'_> {
         totals.regions += (regions.len() - back.gone.len().min(regions.len())) as u64;
         totals.bytes += back.bytes;
         totals.ns += nanoseconds(start.elapsed());
+        let after = self.record.passes.last().map(|pass| pass.index);
+        self.timeline.note(Stretch::Restore, after, start);
         totals.skipped += back.gone.len() as u64;
         totals.failed += back.failed.len() as u64;
         if back.failed.is_empty() {
@@ -308,6 +326,7 @@ impl Evidence {
             equal: true,
             incomparable: false,
             unreached: Unreached::default(),
+            dumps: BTreeMap::new(),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::passes::Evidence;
 use super::snapshot::Ready;
+use crate::compare::ChangedRanges;
 use crate::inventory::RegionKind;
 use hsa_replay_contract::record::{Divergence, MAX_DIVERGENCES, Write, WriteKind};
 use hsa_replay_contract::{Allow, Dispatch};
@@ -12,6 +13,15 @@ use std::ops::Range;
 pub(super) struct Writes<'a> {
     ready: &'a Ready,
     evidence: &'a Evidence,
+}
+
+/// An entry of the record's list and where it lies.
+pub(super) struct Listed {
+    /// Index of its region in the plan.
+    pub(super) region: usize,
+    /// Offset of its first byte in the region.
+    pub(super) start: u64,
+    pub(super) write: Write,
 }
 
 /// A part of a region that is listed on its own: an allocation, a variable, or what lies between variables.
@@ -55,9 +65,7 @@ impl<'a> Writes<'a> {
                 if ranges.is_empty() && divergence.len() == before {
                     continue;
                 }
-                let whole = part.offsets.end - part.offsets.start == self.ready.plan.regions[region].bytes;
-                let bytes = if whole { changed.bytes } else { ranges.iter().map(|range| range[1]).sum() };
-                writes.push(self.write(region, part, ranges, changed.merged, bytes));
+                writes.push(self.write(region, part, ranges, changed));
             }
         }
         divergence.sort_by_key(|entry| (entry.pass, entry.write, entry.offset));
@@ -66,13 +74,36 @@ impl<'a> Writes<'a> {
         record.divergence = Some(divergence);
     }
 
-    fn write(&self, region: usize, part: Part, ranges: Vec<[u64; 2]>, merged: bool, bytes: u64) -> Write {
+    /// What the first pass changed, whatever later passes did.
+    pub(super) fn of_first_pass(&self) -> Vec<Listed> {
+        let Some(first) = &self.evidence.first else {
+            return Vec::new();
+        };
+        let mut listed = Vec::new();
+        for (region, changed) in first.changes.iter().enumerate().filter(|(_, changed)| changed.bytes > 0) {
+            for part in self.parts(region) {
+                let ranges: Vec<[u64; 2]> =
+                    changed.ranges.iter().filter_map(|range| within(range, &part.offsets)).collect();
+                if !ranges.is_empty() {
+                    let start = part.offsets.start;
+                    listed.push(Listed { region, start, write: self.write(region, part, ranges, changed) });
+                }
+            }
+        }
+        listed
+    }
+
+    fn write(&self, region: usize, part: Part, ranges: Vec<[u64; 2]>, changed: &ChangedRanges) -> Write {
+        let whole = part.offsets.end - part.offsets.start == self.ready.plan.regions[region].bytes;
+        let bytes = if whole { changed.bytes } else { ranges.iter().map(|range| range[1]).sum() };
+        let merged = changed.merged;
         let base = self.ready.plan.regions[region].base + part.offsets.start;
         let size = part.offsets.end - part.offsets.start;
         let points_here = |address: u64| address.checked_sub(base).is_some_and(|offset| offset < size);
         let arg = self.ready.arguments.pointers.iter().find(|pointer| points_here(pointer.address));
         let arg = arg.map(|pointer| pointer.argument);
-        Write { kind: part.kind, name: part.name, arg, base, size, ranges, merged, bytes }
+        let dump = self.evidence.dumps.get(&base).filter(|_| !ranges.is_empty()).cloned();
+        Write { kind: part.kind, name: part.name, arg, base, size, ranges, merged, bytes, dump }
     }
 
     fn diverging(&self, region: usize, part: &Part, write: u32, list: &mut Vec<Divergence>) {

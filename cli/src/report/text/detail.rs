@@ -1,27 +1,29 @@
-//! What each kernel wrote, where passes differ, and what was declined.
+//! What each kernel was given and changed, where passes differ, what was allowed, and what was declined.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-use hsa_replay_contract::record::{Divergence, MAX_DIVERGENCES, Write as Written, WriteKind};
-use hsa_replay_contract::{Dispatch, Reason};
+use hsa_replay_contract::{Allow, Dispatch, Reason};
 
 use super::super::aggregate::{Aggregate, Kernel};
-use super::super::units::{counted, shorten, size};
+use super::super::units::{counted, shorten};
 use super::NAME_WIDTH;
+use super::dispatch::{Extent, arguments, changes};
 
-/// Items of a list that are shown before "and N more".
-const SHOWN: usize = 4;
-
-/// Prints a block for each kernel with known writes, then one for the reasons.
-pub fn print(output: &mut impl Write, aggregate: &Aggregate, verbose: bool) -> io::Result<()> {
-    let shown = if verbose { usize::MAX } else { SHOWN };
+/// Prints a block for each kernel with known writes, then one for what was allowed and one for the reasons.
+pub fn print(
+    output: &mut impl Write,
+    aggregate: &Aggregate,
+    verbose: bool,
+    extent: Extent,
+) -> io::Result<()> {
     for kernel in &aggregate.kernels {
         if let Some(example) = &kernel.example {
             writeln!(output)?;
-            example_of(output, kernel, example, verbose, shown)?;
+            example_of(output, kernel, example, verbose, extent)?;
         }
     }
+    allowed(output, aggregate, verbose)?;
     if aggregate.kernels.iter().any(|kernel| !kernel.reasons.is_empty()) {
         writeln!(output, "\nnot replayed, or not in full")?;
         for kernel in &aggregate.kernels {
@@ -37,7 +39,7 @@ fn example_of(
     kernel: &Kernel,
     example: &Dispatch,
     verbose: bool,
-    shown: usize,
+    extent: Extent,
 ) -> io::Result<()> {
     let name = shorten(&kernel.name, if verbose { usize::MAX } else { NAME_WIDTH * 2 });
     let launch = if kernel.dispatches > 1 {
@@ -45,93 +47,46 @@ fn example_of(
     } else {
         String::new()
     };
-    let writes = example.writes.as_deref().unwrap_or_default();
-    if writes.is_empty() {
-        return writeln!(output, "{name} wrote nothing{launch}");
+    if example.writes.as_deref().unwrap_or_default().is_empty() {
+        writeln!(output, "{name} changed nothing{launch}")?;
+        return if extent.arguments { arguments(output, example, "  ") } else { Ok(()) };
     }
-    writeln!(output, "{name} wrote{launch}")?;
-    for write in writes.iter().take(shown) {
-        writeln!(output, "  {}: {}", target(write), ranges(write, shown))?;
+    writeln!(output, "{name}{launch}")?;
+    if extent.arguments {
+        arguments(output, example, "  ")?;
     }
-    more(output, "  ", writes.len(), shown, "region")?;
-    if let Some(snapshot) = &example.snapshot {
-        let regions = counted(snapshot.regions, "region");
-        writeln!(output, "  (snapshot of {} in {regions}, {})", size(snapshot.bytes), snapshot.tier.name())?;
+    changes(output, example, "  ", extent)
+}
+
+/// What was let through by `--allow`, and what the records of those dispatches do not speak of.
+fn allowed(output: &mut impl Write, aggregate: &Aggregate, verbose: bool) -> io::Result<()> {
+    if aggregate.kernels.iter().all(|kernel| kernel.allowed.is_empty()) {
+        return Ok(());
     }
-    if example.deterministic == Some(false) {
-        differences(output, example, writes, shown)?;
+    writeln!(output, "\nallowed, although not safe in general")?;
+    let mut kinds = BTreeSet::new();
+    for kernel in &aggregate.kernels {
+        let name = shorten(&kernel.name, if verbose { usize::MAX } else { NAME_WIDTH });
+        for (kind, count) in &kernel.allowed {
+            writeln!(output, "  {name}: {}, {}", kind.name(), counted(*count, "dispatch"))?;
+            kinds.insert(*kind);
+        }
+    }
+    for kind in kinds {
+        writeln!(output, "  ({}: {})", kind.name(), consequence(kind))?;
     }
     Ok(())
 }
 
-/// Where passes differ from the first: one line for each pass and region.
-fn differences(
-    output: &mut impl Write,
-    example: &Dispatch,
-    writes: &[Written],
-    shown: usize,
-) -> io::Result<()> {
-    let all = example.divergence.as_deref().unwrap_or_default();
-    let limit = if all.len() < MAX_DIVERGENCES { "" } else { " (the list is full: there may be more)" };
-    writeln!(output, "  not deterministic: passes that differ from pass 0{limit}")?;
-    let groups: Vec<&[Divergence]> =
-        all.chunk_by(|one, other| (one.pass, one.write) == (other.pass, other.write)).collect();
-    for group in groups.iter().take(shown) {
-        let Some(first) = group.first() else { continue };
-        let place = usize::try_from(first.write).ok().and_then(|index| writes.get(index)).map(target);
-        let place = place.unwrap_or_else(|| "an unlisted region".to_owned());
-        let bytes = counted(group.iter().map(|difference| difference.bytes).sum(), "byte");
-        let spans = list(group.iter().map(|difference| (difference.offset, difference.bytes)), shown);
-        writeln!(output, "    pass {}: {bytes} of {place}: {spans}", first.pass)?;
-    }
-    more(output, "    ", groups.len(), shown, "difference")
-}
-
-/// Names the region: by argument, by variable, and by place.
-fn target(write: &Written) -> String {
-    let what = match (write.kind, &write.name) {
-        (WriteKind::Allocation, None) => "allocation".to_owned(),
-        (WriteKind::Allocation, Some(name)) => format!("allocation {}", shorten(name, NAME_WIDTH)),
-        (WriteKind::ModuleVariable, None) => "module data".to_owned(),
-        (WriteKind::ModuleVariable, Some(name)) => format!("variable {}", shorten(name, NAME_WIDTH)),
-    };
-    let argument = write.arg.map(|arg| format!("argument {arg}, ")).unwrap_or_default();
-    format!("{argument}{what} of {} at {:#x}", size(write.size), write.base)
-}
-
-fn ranges(write: &Written, shown: usize) -> String {
-    let total = u64::try_from(write.ranges.len()).unwrap_or(u64::MAX);
-    if total == 0 {
-        return "unchanged by pass 0, changed by a later one".to_owned();
-    }
-    let bytes = counted(write.bytes, "byte");
-    let merged = if write.merged { ", close ones merged" } else { "" };
-    let spans = list(write.ranges.iter().map(|[offset, length]| (*offset, *length)), shown);
-    format!("{bytes} in {}{merged}: {spans}", counted(total, "range"))
-}
-
-/// The first spans, and how many more there are up to where.
-fn list(spans: impl ExactSizeIterator<Item = (u64, u64)> + Clone, shown: usize) -> String {
-    let first: Vec<String> = spans.clone().take(shown).map(|(offset, length)| span(offset, length)).collect();
-    let rest = spans.len().saturating_sub(shown);
-    let end = spans.map(|(offset, length)| offset.saturating_add(length)).max().unwrap_or(0);
-    let rest = if rest > 0 { format!(" and {rest} more below {end}") } else { String::new() };
-    format!("{}{rest}", first.join(" "))
-}
-
-/// Offsets of the first byte and of the one behind the last.
-fn span(offset: u64, length: u64) -> String {
-    format!("[{offset}, {})", offset.saturating_add(length))
-}
-
-fn more(output: &mut impl Write, indent: &str, total: usize, shown: usize, noun: &str) -> io::Result<()> {
-    match total.checked_sub(shown) {
-        None | Some(0) => Ok(()),
-        Some(rest) => writeln!(
-            output,
-            "{indent}and {}",
-            counted(u64::try_from(rest).unwrap_or(u64::MAX), &format!("more {noun}"))
-        ),
+fn consequence(kind: Allow) -> &'static str {
+    match kind {
+        Allow::Untracked => {
+            "memory that is not captured was written once a pass and not put back; neither what changed nor whether it is \
+             deterministic speaks of it"
+        }
+        Allow::Hostcall => "the host heard the kernel's calls once a pass",
+        Allow::Cooperative => "the kernel ran once a pass, whoever it was launched together with",
+        Allow::Collective => "the kernel's partners in other processes or on other agents saw it once a pass",
     }
 }
 

@@ -17,7 +17,7 @@ pub fn print(output: &mut impl Write, process: &Process) -> io::Result<()> {
             writeln!(
                 output,
                 "process {}: hsa-replay {}, HSA runtime {version} ({path})",
-                process.pid(),
+                process.label(),
                 session.version
             )?;
             for agent in &session.agents {
@@ -32,12 +32,16 @@ pub fn print(output: &mut impl Write, process: &Process) -> io::Result<()> {
             }
             writeln!(output, "  settings: {}", settings(session))?;
         }
-        None => writeln!(output, "process {}: its session record is missing", process.pid())?,
+        None => writeln!(output, "process {}: its session record is missing", process.label())?,
     }
     writeln!(output, "  {}", totals(process.totals()))?;
     for begin in process.unfinished() {
         let name = shorten(&begin.kernel, 200);
         writeln!(output, "  ended inside {name}, launch {} (#{} has no record)", begin.launch, begin.id)?;
+    }
+    for begin in process.damaged() {
+        let name = shorten(&begin.kernel, 200);
+        writeln!(output, "  the record of {name}, launch {} (#{}) is damaged", begin.launch, begin.id)?;
     }
     match process.end() {
         End::Orderly if process.missing() > 0 => {
@@ -65,6 +69,9 @@ fn settings(session: &Session) -> String {
     }
     if !config.check {
         parts.push("no check".to_owned());
+    }
+    if let Some(folder) = &config.dump_writes {
+        parts.push(format!("dump writes to {}", shorten(folder, 100)));
     }
     parts.push(format!("timeout {} s", config.timeout));
     if let Some(budget) = config.budget {

@@ -1,0 +1,128 @@
+//! The bytes of a written region as numbers: `--as TYPE`, from the dumps of `run --dump-writes`.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use half::{bf16, f16};
+use hsa_replay_contract::record::Write as Written;
+use hsa_replay_contract::report::DumpReader;
+
+use super::units::{counted, shorten};
+
+/// Differences that are shown of one region.
+const SHOWN: u64 = 16;
+
+/// A plain type.
+#[derive(Clone, Copy, Debug)]
+pub struct Elements {
+    name: &'static str,
+    bytes: usize,
+    show: fn(&[u8]) -> Option<String>,
+}
+
+macro_rules! types {
+    ($($name:literal $type:ty),* $(,)?) => {
+        /// Every type.
+        const TYPES: &[Elements] = &[$(Elements {
+            name: $name,
+            bytes: size_of::<$type>(),
+            show: |bytes| Some(<$type>::from_le_bytes(bytes.try_into().ok()?).to_string()),
+        }),*];
+        /// The names of all types.
+        pub const NAMES: &[&str] = &[$($name),*];
+    };
+}
+
+types! {
+    "f16" f16, "bf16" bf16, "f32" f32, "f64" f64,
+    "i8" i8, "i16" i16, "i32" i32, "i64" i64,
+    "u8" u8, "u16" u16, "u32" u32, "u64" u64,
+}
+
+impl Elements {
+    /// The type of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        TYPES.iter().copied().find(|kind| kind.name == name)
+    }
+}
+
+/// Prints the first elements of a region that the first pass changed, or how to get them.
+pub fn print(output: &mut impl Write, write: &Written, kind: Elements, indent: &str) -> io::Result<()> {
+    if write.ranges.is_empty() {
+        return Ok(());
+    }
+    let Some(path) = &write.dump else {
+        return writeln!(output, "{indent}as {}: no dump (run again with --dump-writes DIR)", kind.name);
+    };
+    let found = match differences(Path::new(path), write, kind) {
+        Ok(found) => found,
+        Err(error) => {
+            let path = shorten(path, 300);
+            return writeln!(output, "{indent}as {}: {path}: {error}", kind.name);
+        }
+    };
+    let part = if found.complete { "" } else { " in the part that the dump holds" };
+    writeln!(output, "{indent}as {}: {} changed{part}", kind.name, counted(found.count, "element"))?;
+    for (index, before, after) in &found.first {
+        writeln!(output, "{indent}  [{index}] {before} -> {after}")?;
+    }
+    if found.count > SHOWN {
+        writeln!(output, "{indent}  and {} more", found.count - SHOWN)?;
+    }
+    Ok(())
+}
+
+/// What a dump shows.
+#[derive(Debug, Default)]
+struct Found {
+    count: u64,
+    first: Vec<(u64, String, String)>,
+    complete: bool,
+}
+
+fn differences(path: &Path, write: &Written, kind: Elements) -> io::Result<Found> {
+    let reader = DumpReader::open(path)?;
+    if (reader.header().base, reader.header().size) != (write.base, write.size) {
+        return Err(io::Error::other("is the dump of another region"));
+    }
+    let mut found = Found { complete: reader.header().complete, ..Found::default() };
+    for span in reader {
+        let span = span?;
+        // Spans begin at multiples of 16: an element at the end of a region may be cut off, any other is whole.
+        let elements = span.before.chunks_exact(kind.bytes).zip(span.after.chunks_exact(kind.bytes));
+        for (index, (before, after)) in (span.offset / kind.bytes as u64..).zip(elements) {
+            if before == after {
+                continue;
+            }
+            found.count += 1;
+            if found.count <= SHOWN
+                && let (Some(before), Some(after)) = ((kind.show)(before), (kind.show)(after))
+            {
+                found.first.push((index, before, after));
+            }
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_type_shows_its_values() {
+        for (name, bytes, shown) in [
+            ("f16", &[0x00, 0x3e][..], "1.5"),
+            ("bf16", &[0x20, 0xc0], "-2.5"),
+            ("f32", &[0, 0, 0x20, 0x40], "2.5"),
+            ("f64", &[0, 0, 0, 0, 0, 0, 0xf8, 0x7f], "NaN"),
+            ("i8", &[0xff], "-1"),
+            ("u16", &[0xff, 0xff], "65535"),
+            ("i64", &[0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff], "-2"),
+        ] {
+            let kind = Elements::named(name).expect("is known");
+            assert_eq!((kind.show)(bytes).as_deref(), Some(shown), "{name}");
+        }
+        assert!(NAMES.iter().all(|name| Elements::named(name).is_some()) && Elements::named("int").is_none());
+    }
+}

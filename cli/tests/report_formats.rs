@@ -1,0 +1,352 @@
+//! `hsa-replay report` as a trace, as a comparison and as numbers, and every format on files and outputs in every state.
+
+#[allow(dead_code, reason = "each test file uses a part of the fixture")]
+mod fixture;
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
+
+use fixture::{COMPLETE, Place, answer, messages, refused};
+use hsa_replay_contract::record::WriteKind;
+use hsa_replay_contract::report::{DUMP_VERSION, DumpHeader, DumpWriter};
+use serde_json::Value;
+
+const FORMATS: [&str; 5] = ["text", "json", "csv", "html", "trace"];
+
+fn complete() -> String {
+    fs::read_to_string(COMPLETE).expect("golden")
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).expect("JSON")
+}
+
+fn trace(text: &str) -> Vec<Value> {
+    json(text)["traceEvents"].as_array().expect("events").clone()
+}
+
+#[test]
+fn a_trace_has_a_window_for_each_dispatch_and_its_stages_within() {
+    let place = Place::new();
+    let output = place.command(["report", "--format", "trace", COMPLETE]).output().expect("runs");
+    assert_eq!(
+        messages(&output),
+        [
+            "hsa-replay: 1 dispatch not in the trace: their records have no times (written by an earlier version)"
+        ]
+    );
+    let events = trace(&String::from_utf8(output.stdout).expect("text"));
+    let named = |name: &str| events.iter().find(|event| event["name"] == name).expect("is there");
+    assert_eq!(
+        (&named("process_name")["ph"], &named("process_name")["args"]["name"]),
+        (&"M".into(), &"process 4711".into())
+    );
+    assert_eq!(named("thread_name")["args"]["name"], "agent 0 (gfx942) queue 2");
+    let windows: Vec<&Value> = events.iter().filter(|event| event["cat"] == "window").collect();
+    assert_eq!(windows.len(), 3);
+    let times = |event: &Value| {
+        let start = event["ts"].as_f64().expect("a number");
+        (start, start + event["dur"].as_f64().expect("a number"))
+    };
+    let mut seen = Vec::new();
+    for event in events.iter().filter(|event| event["ph"] == "X") {
+        assert_eq!((&event["pid"], &event["tid"]), (&4711.into(), &1.into()), "{event}");
+        let (start, end) = times(event);
+        let inside = windows.iter().any(|window| times(window).0 <= start && end <= times(window).1);
+        assert!(start > 0.0 && inside, "{event}");
+        seen.push(event["name"].as_str().expect("a name"));
+    }
+    assert_eq!(
+        seen[..8],
+        [
+            "saxpy(int, float, float const*, float*)",
+            "decide",
+            "drain",
+            "snapshot",
+            "pass 0",
+            "compare",
+            "restore",
+            "pass 1"
+        ]
+    );
+    assert_eq!(named("pass 0")["args"]["device_ns"], 8120);
+    assert_eq!(named("snapshot")["args"]["bytes"], 12_288);
+    // Two windows a millisecond apart.
+    assert!((times(windows[1]).0 - times(windows[0]).0 - 1000.0).abs() < 0.01);
+}
+
+#[test]
+fn two_sessions_of_one_process_are_kept_apart_in_every_format() {
+    let place = Place::new();
+    place.write("twice.jsonl", complete().repeat(2));
+    let report = |format: &str| {
+        let output = place.command(["report", "--format", format, "twice.jsonl"]).output().expect("runs");
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).expect("text")
+    };
+    let text = report("text");
+    assert!(text.contains("process 4711: ") && text.contains("process 4711 (session 2): "), "{text}");
+    assert_eq!(json(&report("json"))["processes"].as_array().map(Vec::len), Some(2));
+    let csv = report("csv");
+    assert_eq!(csv.lines().filter(|line| line.starts_with("4711,0,")).count(), 4, "{csv}");
+    assert_eq!(csv.lines().filter(|line| line.starts_with("4711,1,")).count(), 4, "{csv}");
+    let threads: Vec<Value> =
+        trace(&report("trace")).into_iter().filter(|event| event["name"] == "thread_name").collect();
+    assert_eq!(threads.len(), 2, "{threads:?}");
+    assert_eq!(threads[1]["args"]["name"], "agent 0 (gfx942) queue 2 (session 2)");
+    let verbose = answer(place.command(["report", "-v", "twice.jsonl"]));
+    assert!(verbose.contains("process 4711 (session 2) #0 saxpy"), "{verbose}");
+}
+
+#[test]
+fn a_report_compared_with_itself_is_equal() {
+    let place = Place::new();
+    let text = answer(place.command(["report", "--diff", COMPLETE, COMPLETE]));
+    let row = text.lines().find(|line| line.starts_with("saxpy")).expect("the kernel");
+    assert!(row.contains("1.00") && row.ends_with("2 equal") && !row.contains("->"), "{text}");
+}
+
+#[test]
+fn a_comparison_names_what_changed_kernel_by_kernel() {
+    let place = Place::new();
+    let other = complete()
+        .replace("\"ns\":7990", "\"ns\":15980")
+        .replace("\"ns\":8050", "\"ns\":16100")
+        .replace("\"ns\":8120", "\"ns\":16240")
+        // The second kernel leaves other bytes at the same addresses; the first changes memory elsewhere.
+        .replace(
+            "\"hash\":\"00000000000000010000000000000000\"",
+            "\"hash\":\"00000000000000090000000000000000\"",
+        )
+        .replace(
+            "\"base\":139964394242048,\"size\":4096,\"ranges\"",
+            "\"base\":139964394246144,\"size\":4096,\"ranges\"",
+        )
+        .replace("report_progress", "report_at_last");
+    place.write("other.jsonl", other);
+    let text = answer(place.command(["report", "--diff", COMPLETE, "other.jsonl"]));
+    assert!(text.contains("8.05 µs -> 16.1 µs") && text.contains("2.00"), "{text}");
+    assert!(text.contains("setarch -R"), "{text}");
+    let value =
+        json(&answer(place.command(["report", "--diff", "--format", "json", COMPLETE, "other.jsonl"])));
+    let kernels = value["kernels"].as_array().expect("kernels");
+    assert_eq!(kernels.len(), 4, "each kernel of either report");
+    let launches =
+        |kernel: usize, field: &str| kernels[kernel]["launches"][field].as_u64().expect("a number");
+    assert_eq!(
+        (launches(0, "compared"), launches(0, "other_addresses"), launches(0, "same_ranges")),
+        (2, 2, 2)
+    );
+    assert_eq!((launches(1, "compared"), launches(1, "different"), launches(1, "equal")), (1, 1, 0));
+    assert_eq!((&kernels[2]["dispatches"], &kernels[3]["dispatches"]), (&json("[1,0]"), &json("[0,1]")));
+    assert!((kernels[0]["ratio"].as_f64().expect("a ratio") - 2.0).abs() < 0.001);
+}
+
+#[test]
+fn a_comparison_takes_two_files_and_text_or_json() {
+    let place = Place::new();
+    assert!(refused(place.command(["report", "--diff", COMPLETE]), 2).contains("name two files"));
+    assert!(
+        refused(place.command(["report", "--diff", "--format", "csv", COMPLETE, COMPLETE]), 2)
+            .contains("text or json")
+    );
+    assert!(
+        refused(place.command(["report", "--diff", COMPLETE, "missing"]), 1)
+            .contains("missing: No such file")
+    );
+    place.write("text", "no report\n");
+    let output = place.command(["report", "--diff", COMPLETE, "text"]).output().expect("runs");
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+}
+
+/// A dump of the first region of the golden report: 24 floats, of which the second and the last change.
+fn dump(place: &Place) -> String {
+    let header = DumpHeader {
+        hsa_replay_dump: DUMP_VERSION,
+        pid: 4711,
+        id: 0,
+        kernel: "saxpy(int, float, float const*, float*)".into(),
+        launch: 0,
+        kind: WriteKind::Allocation,
+        name: None,
+        arg: Some(3),
+        base: 0x7f4c_0000_0000,
+        size: 4096,
+        spans: vec![[0, 16], [64, 80]],
+        complete: true,
+    };
+    let floats = |values: &[f32]| values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>();
+    let mut file = DumpWriter::create(&place.path("dumps"), &header).expect("a dump");
+    let (mut before, mut after) = (vec![0.0; 20], vec![0.0; 20]);
+    (before[19], after[19]) = (1.0, f32::NAN);
+    for values in [&[1.0, 2.0, 3.0, 4.0][..], &[1.0, 2.5, 3.0, 4.0], &before, &after] {
+        file.write(&floats(values)).expect("a disk with room");
+    }
+    let path = file.finish().expect("a disk with room");
+    path.to_str().expect("text").to_owned()
+}
+
+#[test]
+fn written_bytes_are_shown_as_numbers() {
+    let place = Place::new();
+    let path = dump(&place);
+    let text = complete().replace("/home/me/dumps/4711-0-7f4c00000000.dump", &path);
+    place.write("dumped.jsonl", text);
+    let shown = answer(place.command(["report", "--as", "f32", "dumped.jsonl"]));
+    assert!(
+        shown.contains("as f32: 2 elements changed\n      [1] 2 -> 2.5\n      [35] 1 -> NaN\n"),
+        "{shown}"
+    );
+    // The variable and the other kernel's region have no dump.
+    assert_eq!(shown.matches("as f32: no dump (run again with --dump-writes DIR)").count(), 2, "{shown}");
+    let shown = answer(place.command(["report", "-v", "--as", "u16", "dumped.jsonl"]));
+    assert!(shown.contains("as u16: 2 elements changed\n        [3] 16384 -> 16416\n"), "{shown}");
+}
+
+#[test]
+fn a_dump_that_is_gone_cut_off_or_another_s_is_said_in_one_line() {
+    let place = Place::new();
+    let path = dump(&place);
+    let whole = fs::read(&path).expect("a dump");
+    let text = complete().replace("/home/me/dumps/4711-0-7f4c00000000.dump", &path);
+    place.write("dumped.jsonl", text);
+    let other = String::from_utf8_lossy(&whole).replace("\"size\":4096", "\"size\":4095");
+    for (bytes, said) in [
+        (&whole[..whole.len() - 1], "the dump is cut off"),
+        (b"hello\n", "is not a dump of hsa-replay"),
+        (other.as_bytes(), "is the dump of another region"),
+    ] {
+        fs::write(&path, bytes).expect("a file");
+        let shown = answer(place.command(["report", "--as", "f32", "dumped.jsonl"]));
+        assert!(
+            shown.lines().any(|line| line.contains("as f32: ") && line.contains(said)),
+            "{said}\n{shown}"
+        );
+    }
+    fs::remove_file(&path).expect("removed");
+    let shown = answer(place.command(["report", "--as", "f32", "dumped.jsonl"]));
+    assert!(shown.contains(&format!("as f32: {path}: No such file")), "{shown}");
+    assert!(refused(place.command(["report", "--as", "f33", COMPLETE]), 2).contains("f33"));
+    assert!(
+        refused(place.command(["report", "--as", "f32", "--format", "csv", COMPLETE]), 2).contains("--as")
+    );
+}
+
+#[test]
+fn what_was_allowed_and_what_its_records_do_not_speak_of_is_said() {
+    let place = Place::new();
+    place.write("allowed.jsonl", complete().replace("\"allowed\":[]", "\"allowed\":[\"untracked\"]"));
+    let text = answer(place.command(["report", "allowed.jsonl"]));
+    for said in [
+        "saxpy(int, float, float const*, float*): untracked, 2 dispatches\n",
+        "(untracked: memory that is not captured was written once a pass and not put back; neither what changed nor",
+    ] {
+        assert!(text.contains(said), "{said}\n{text}");
+    }
+    let csv = answer(place.command(["report", "--format", "csv", "allowed.jsonl"]));
+    assert!(csv.contains(",untracked,3,"), "{csv}");
+}
+
+#[test]
+fn an_earlier_report_without_the_newer_fields_is_read_in_every_format() {
+    let place = Place::new();
+    let mut old = String::new();
+    for line in complete().lines() {
+        let mut record = json(line);
+        let fields = record.as_object_mut().expect("an object");
+        for name in ["arguments", "window"] {
+            fields.remove(name);
+        }
+        if let Some(writes) = fields.get_mut("writes").and_then(Value::as_array_mut) {
+            writes.iter_mut().for_each(|write| drop(write.as_object_mut().expect("object").remove("dump")));
+        }
+        // As the writer has it: the kind first.
+        let kind = fields.remove("record").expect("a kind");
+        let rest = serde_json::to_string(&record).expect("serialises");
+        old += &format!("{{\"record\":{kind},{}\n", &rest[1..]);
+    }
+    place.write("old.jsonl", old);
+    for format in FORMATS {
+        let output = place.command(["report", "--format", format, "old.jsonl"]).output().expect("runs");
+        assert!(output.status.success(), "{format}: {output:?}");
+        assert!(messages(&output).iter().all(|line| line.contains("no times")), "{output:?}");
+    }
+}
+
+#[test]
+fn damage_is_placed_and_the_rest_shown_in_every_format() {
+    let place = Place::new();
+    let lines: Vec<String> = complete().lines().map(str::to_owned).collect();
+    let mut bytes = b"\xef\xbb\xbf".to_vec();
+    bytes.extend(lines[..3].join("\n").as_bytes());
+    let offset = bytes.len() + 1;
+    bytes.extend(b"\n\xff\xfe not text \x00\n");
+    bytes.extend(lines[3..].join("\n").as_bytes());
+    place.write("damaged.jsonl", bytes);
+    for format in FORMATS {
+        let output = place.command(["report", "--format", format, "damaged.jsonl"]).output().expect("runs");
+        assert!(output.status.success(), "{format}: {output:?}");
+        let text = String::from_utf8(output.stdout.clone()).expect("the answer is text");
+        let place = format!("line 4 (byte {offset})");
+        let said = match format {
+            "json" => json(&text)["problems"][0]["offset"] == offset,
+            "text" => text.contains(&place),
+            _ => messages(&output).iter().any(|line| line.contains(&place)),
+        };
+        assert!(said, "{format}: {output:?}");
+        // A dispatch behind the damage.
+        assert!(text.contains("restore_failed"), "{format}");
+    }
+}
+
+#[test]
+fn a_directory_and_a_full_disk_are_one_line_in_every_format() {
+    let place = Place::new();
+    for format in FORMATS {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("device");
+        let mut command = place.command(["report", "--format", format, COMPLETE]);
+        let output = command.stdout(full).output().expect("runs");
+        assert_eq!(output.status.code(), Some(1), "{format}");
+        let said = messages(&output);
+        assert!(said.last().is_some_and(|line| line.contains("No space left")), "{format}: {said:?}");
+        let output = place.command(["report", "--format", format, "."]).output().expect("runs");
+        assert_eq!((output.status.code(), messages(&output).len()), (Some(1), 1), "{format}");
+        assert!(messages(&output)[0].contains("is a directory"), "{output:?}");
+    }
+}
+
+#[test]
+fn a_pipe_is_waited_for_and_that_is_said() {
+    let place = Place::new();
+    let pipe = place.path("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
+    let mut child = place
+        .command(["report", "pipe"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("starts");
+    let mut said = String::new();
+    BufReader::new(child.stderr.take().expect("stderr")).read_line(&mut said).expect("a line");
+    assert_eq!(said, "hsa-replay: pipe: is a pipe, and nobody has written to it: waiting\n");
+    let mut writer = fs::OpenOptions::new().write(true).open(&pipe).expect("the reader is there");
+    writer.write_all(complete().as_bytes()).expect("written");
+    drop(writer);
+    let output = child.wait_with_output().expect("ends");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), answer(place.command(["report", COMPLETE])));
+}
+
+#[test]
+fn a_kernel_name_of_100_kb_goes_through_every_format() {
+    let place = Place::new();
+    let long = "k".repeat(100_000);
+    place.write("long.jsonl", complete().replace("stamp(unsigned long*)", &long));
+    for (format, whole) in [("json", true), ("csv", true), ("html", false), ("trace", false)] {
+        let output = place.command(["report", "--format", format, "long.jsonl"]).output().expect("runs");
+        assert!(output.status.success(), "{format}");
+        let text = String::from_utf8(output.stdout).expect("text");
+        assert_eq!(text.contains(&long), whole, "{format}");
+        assert!(text.contains("kkkkkkkk"), "{format}");
+    }
+}

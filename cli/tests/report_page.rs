@@ -1,0 +1,293 @@
+//! `hsa-replay report --format html` in a real headless browser, over its debugging pipe.
+
+#[allow(dead_code, reason = "each test file uses a part of the fixture")]
+mod fixture;
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use fixture::{COMPLETE, Place, answer};
+use serde_json::{Value, json};
+
+/// Names under which a browser without a window is installed; `scripts/setup` installs the first.
+const BROWSERS: [&str; 4] = ["chromium-headless-shell", "chrome-headless-shell", "chromium", "google-chrome"];
+
+/// A browser with one page open.
+struct Browser {
+    child: Child,
+    commands: ChildStdin,
+    answers: BufReader<ChildStdout>,
+    session: Option<String>,
+    next: u64,
+    events: Vec<Value>,
+}
+
+impl Browser {
+    fn start(profile: &Path) -> Self {
+        let on_path = |name: &&&str| {
+            let path = std::env::var_os("PATH").unwrap_or_default();
+            std::env::split_paths(&path).any(|folder| folder.join(name).is_file())
+        };
+        let name = BROWSERS.iter().find(on_path).expect("a headless browser: scripts/setup installs one");
+        // The debugging pipe is descriptors 3 and 4; ours are the shell's standard input and output.
+        let mut child = Command::new("sh")
+            .args(["-c", "exec \"$@\" 3<&0 4>&1 </dev/null >/dev/null 2>&1", "sh", name])
+            .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"])
+            .args(["--no-first-run", "--disable-background-networking", "--remote-debugging-pipe"])
+            .arg(format!("--user-data-dir={}", profile.display()))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("sh starts");
+        let commands = child.stdin.take().expect("a pipe");
+        let answers = BufReader::new(child.stdout.take().expect("a pipe"));
+        let mut browser = Self { child, commands, answers, session: None, next: 0, events: Vec::new() };
+        let target = browser.call("Target.createTarget", json!({ "url": "about:blank" }));
+        let attach = json!({ "targetId": target["targetId"], "flatten": true });
+        let session = browser.call("Target.attachToTarget", attach);
+        browser.session = session["sessionId"].as_str().map(str::to_owned);
+        for domain in ["Page", "Runtime", "Log", "Network"] {
+            browser.call(&format!("{domain}.enable"), json!({}));
+        }
+        browser
+    }
+
+    fn receive(&mut self) -> Value {
+        let mut message = Vec::new();
+        self.answers.read_until(0, &mut message).expect("the browser answers");
+        assert_eq!(message.pop(), Some(0), "the browser ended");
+        serde_json::from_slice(&message).expect("JSON")
+    }
+
+    fn call(&mut self, method: &str, parameters: Value) -> Value {
+        self.next += 1;
+        let mut message = json!({ "id": self.next, "method": method, "params": parameters });
+        if let Some(session) = &self.session {
+            message["sessionId"] = json!(session);
+        }
+        let mut bytes = serde_json::to_vec(&message).expect("serialises");
+        bytes.push(0);
+        self.commands.write_all(&bytes).expect("the browser listens");
+        loop {
+            let answer = self.receive();
+            if answer["id"] == self.next {
+                assert!(answer["error"].is_null(), "{method}: {answer}");
+                return answer["result"].clone();
+            }
+            self.events.push(answer);
+        }
+    }
+
+    fn open(&mut self, page: &Path) {
+        self.events.clear();
+        self.call("Page.navigate", json!({ "url": format!("file://{}", page.display()) }));
+        while !self.events.iter().any(|event| event["method"] == "Page.loadEventFired") {
+            let event = self.receive();
+            self.events.push(event);
+        }
+    }
+
+    /// The value of an expression in the page; an exception there is a failure here.
+    #[track_caller]
+    fn value(&mut self, expression: &str) -> Value {
+        let parameters = json!({ "expression": expression, "returnByValue": true });
+        let result = self.call("Runtime.evaluate", parameters);
+        assert!(result["exceptionDetails"].is_null(), "{expression}: {result}");
+        result["result"]["value"].clone()
+    }
+
+    /// Clicks the middle of an element as a mouse does.
+    #[track_caller]
+    fn click(&mut self, expression: &str) {
+        let place = self.value(&format!(
+            "(() => {{ const one = {expression}; one.scrollIntoView({{ block: 'center' }});
+                const box = one.getBoundingClientRect(); return [box.x + Math.min(box.width / 2, 40), box.y + box.height / 2]; }})()"
+        ));
+        for kind in ["mousePressed", "mouseReleased"] {
+            let event =
+                json!({ "type": kind, "x": place[0], "y": place[1], "button": "left", "clickCount": 1 });
+            self.call("Input.dispatchMouseEvent", event);
+        }
+    }
+
+    /// Fails if the page complained, or asked for anything but itself.
+    #[track_caller]
+    fn is_quiet(&mut self) {
+        self.value("1");
+        for event in &self.events {
+            match event["method"].as_str() {
+                Some("Runtime.exceptionThrown" | "Runtime.consoleAPICalled" | "Log.entryAdded") => {
+                    panic!("the page complains: {event}");
+                }
+                Some("Network.requestWillBeSent") => {
+                    let url = event["params"]["request"]["url"].as_str().unwrap_or_default();
+                    assert!(url.starts_with("file:") || url.starts_with("data:"), "a request: {url}");
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        // The shell has become the browser.
+        let _already_gone = self.child.kill();
+        let _nothing_more = self.child.wait();
+    }
+}
+
+fn page(place: &Place, report: &str) -> std::path::PathBuf {
+    let html = answer(place.command(["report", "--format", "html", report]));
+    place.write("page.html", html)
+}
+
+const KERNELS: &str =
+    "[...document.querySelectorAll('#kernels tbody tr td:first-child')].map((cell) => cell.textContent)";
+const LISTED: &str = "document.querySelectorAll('#dispatches tbody tr').length";
+
+#[test]
+fn the_page_sorts_filters_and_opens_a_dispatch_without_complaint() {
+    let place = Place::new();
+    let mut browser = Browser::start(&place.path("profile"));
+    let page = page(&place, COMPLETE);
+    browser.open(&page);
+    let (saxpy, stamp, progress) =
+        ("saxpy(int, float, float const*, float*)", "stamp(unsigned long*)", "report_progress(int*)");
+    assert_eq!(browser.value(KERNELS), json!([saxpy, stamp, progress]));
+    assert_eq!(browser.value(LISTED), 4);
+
+    // By name, and the other way round; unknown times stay behind known ones.
+    browser.click("document.querySelectorAll('#kernels th button')[0]");
+    assert_eq!(browser.value(KERNELS), json!([progress, saxpy, stamp]));
+    assert_eq!(browser.value("document.querySelector('#kernels th').getAttribute('aria-sort')"), "ascending");
+    browser.click("document.querySelectorAll('#kernels th button')[0]");
+    assert_eq!(browser.value(KERNELS), json!([stamp, saxpy, progress]));
+    browser.click("document.querySelectorAll('#kernels th button')[8]");
+    assert_eq!(browser.value(KERNELS), json!([stamp, saxpy, progress]), "by changed bytes");
+
+    // The filter reaches both tables.
+    browser.click("document.getElementById('filter')");
+    browser.call("Input.insertText", json!({ "text": "STAMP" }));
+    assert_eq!(browser.value(KERNELS), json!([stamp]));
+    assert_eq!(browser.value(LISTED), 1);
+    assert_eq!(browser.value("document.getElementById('matches').textContent"), "1 of 3 kernels");
+
+    // A dispatch: a bar for each pass, arguments, a map, where passes differ.
+    assert_eq!(browser.value("document.getElementById('detail').hidden"), true);
+    browser.click("document.querySelector('#dispatches tbody button')");
+    assert_eq!(browser.value("document.getElementById('detail').hidden"), false);
+    let detail = browser.value("document.getElementById('detail').textContent");
+    let detail = detail.as_str().expect("text");
+    for said in [
+        "hostcall",
+        "8.12 µs",
+        "7.99 µs, other result than pass 0",
+        "float const*",
+        "host of 4.00 KiB",
+        "18 bytes in 6 ranges",
+    ] {
+        assert!(detail.contains(said), "{said}\n{detail}");
+    }
+    let widths = browser.value(
+        "[...document.querySelectorAll('#detail .bar')].map((bar) => bar.getBoundingClientRect().width)",
+    );
+    let widths: Vec<f64> =
+        widths.as_array().expect("bars").iter().map(|width| width.as_f64().expect("a number")).collect();
+    assert!(
+        widths.len() == 3 && widths[0] > widths[2] && widths[2] > widths[1] && widths[1] > 0.0,
+        "{widths:?}"
+    );
+    assert_eq!(browser.value("document.querySelectorAll('#detail svg .range').length"), 6);
+    assert_eq!(browser.value("document.querySelectorAll('#detail svg .difference').length"), 2);
+    assert_eq!(browser.value("document.activeElement.id"), "detail");
+
+    // The environment, and both colour schemes.
+    let environment = browser.value("document.getElementById('environment').textContent");
+    assert!(
+        environment.as_str().is_some_and(|text| text.contains("gfx942") && text.contains("1.18")),
+        "{environment}"
+    );
+    let mut colours = Vec::new();
+    for scheme in ["light", "dark"] {
+        let features = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
+        browser.call("Emulation.setEmulatedMedia", features);
+        colours.push(browser.value("getComputedStyle(document.body).backgroundColor"));
+    }
+    assert_ne!(colours[0], colours[1]);
+    browser.is_quiet();
+}
+
+#[test]
+fn every_control_of_the_page_is_reached_by_keyboard_and_has_a_name() {
+    let place = Place::new();
+    let mut browser = Browser::start(&place.path("profile"));
+    let page = page(&place, COMPLETE);
+    browser.open(&page);
+    // The browser's own view of what an assistive technology sees.
+    browser.call("Accessibility.enable", json!({}));
+    let tree = browser.call("Accessibility.getFullAXTree", json!({}));
+    let mut controls = 0;
+    for node in tree["nodes"].as_array().expect("nodes") {
+        let role = node["role"]["value"].as_str().unwrap_or_default();
+        if ["button", "searchbox", "combobox", "region", "table"].contains(&role) && node["ignored"] == false
+        {
+            controls += 1;
+            if role != "table" {
+                assert_ne!(node["name"]["value"], "", "{node}");
+            }
+        }
+    }
+    assert!(controls > 15, "{controls}");
+    // From the filter on by Tab and Enter to the first kernel, which narrows the dispatches.
+    browser.value("document.querySelector('#kernels tbody button').focus()");
+    for kind in ["keyDown", "keyUp"] {
+        let key = json!({ "type": kind, "key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 13, "text": "\r" });
+        browser.call("Input.dispatchKeyEvent", key);
+    }
+    assert_eq!(browser.value(LISTED), 2);
+    browser.is_quiet();
+}
+
+#[test]
+fn a_kernel_name_that_is_markup_stays_text() {
+    let place = Place::new();
+    let name = "</script><b id=hit>&lt;<script>window.hit = 1</script><!-- <img src=x onerror=hit()>";
+    let text = std::fs::read_to_string(COMPLETE).expect("golden");
+    place.write("hostile.jsonl", text.replace("stamp(unsigned long*)", name).replace("float const*", name));
+    let mut browser = Browser::start(&place.path("profile"));
+    let page = page(&place, "hostile.jsonl");
+    browser.open(&page);
+    assert!(browser.value(KERNELS).as_array().expect("names").contains(&json!(name)));
+    browser.click("document.querySelector('#dispatches tbody button')");
+    assert_eq!(browser.value("document.getElementById('hit') === null && window.hit === undefined"), true);
+    assert_eq!(browser.value("document.querySelectorAll('b, img').length"), 0);
+    browser.is_quiet();
+}
+
+#[test]
+fn a_page_of_100_000_dispatches_makes_rows_only_when_they_are_wanted() {
+    let place = Place::new();
+    let text = std::fs::read_to_string(COMPLETE).expect("golden");
+    let lines: Vec<&str> = text.lines().collect();
+    let (head, tail) = lines[4].split_once("\"id\":1,").expect("a number");
+    let mut report =
+        std::fs::File::create(place.path("large.jsonl")).map(std::io::BufWriter::new).expect("a file");
+    for id in 0..100_001 {
+        writeln!(report, "{head}\"id\":{id},{tail}").expect("a disk with room");
+    }
+    drop(report);
+    let mut browser = Browser::start(&place.path("profile"));
+    let page = page(&place, "large.jsonl");
+    browser.open(&page);
+    assert_eq!(browser.value(LISTED), 200);
+    let note = browser.value("document.getElementById('dispatches-note').textContent");
+    assert!(note.as_str().is_some_and(|note| note.contains("first 100000 of 100001")), "{note}");
+    browser.click("document.getElementById('more')");
+    assert_eq!(browser.value(LISTED), 400);
+    browser.click("document.querySelectorAll('#dispatches tbody tr')[399].querySelector('button')");
+    let detail = browser.value("document.getElementById('detail').textContent");
+    assert!(detail.as_str().is_some_and(|text| text.contains("#399,")), "{detail}");
+    browser.is_quiet();
+}
