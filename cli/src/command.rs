@@ -371,7 +371,7 @@ mod tests {
         };
         assert_eq!(
             said(&["hsa-replay", "report", "--format", "7", "f"]).split(" [").next(),
-            Some("invalid value 'xml' for '--format <FORMAT>'")
+            Some("invalid value '7' for '--format <FORMAT>'")
         );
         assert!(
             said(&["hsa-replay", "report", "--format", "7", "f"])
