@@ -267,7 +267,7 @@ impl MemoryException {
     #[must_use]
     pub fn failure(&self) -> [u32; 4] {
         let is = |reason| u32::from(self.fault.reason == reason);
-        [is(Reason::NotPresent), is(Reason::ReadOnly), is(Reason::NoExecute), 0]
+        [is(Reason::NotPresent) | is(Reason::Misaligned), is(Reason::ReadOnly), is(Reason::NoExecute), 0]
     }
 }
 

@@ -6,6 +6,9 @@ use std::sync::{Arc, OnceLock};
 use model_gpu_core::faults::{FaultPlan, parse_size};
 use model_gpu_core::{AGENT_LIMIT, say};
 
+/// Sizes of a GPU's memory; past the upper one, the runtime finds no room for it in the apertures.
+const VRAM_SIZES: std::ops::RangeInclusive<u64> = 256 << 20..=1 << 40;
+
 /// What the variables say.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
@@ -70,8 +73,8 @@ impl Settings {
         }
         if let Some(value) = text("MODEL_GPU_VRAM") {
             match parse_size(&value).map(|bytes| bytes & !0xfff) {
-                Some(bytes) if bytes >= 256 << 20 => settings.vram_bytes = bytes,
-                _ => say!("MODEL_GPU_VRAM={value}: expected at least 256M, such as 16G; using 4G"),
+                Some(bytes) if VRAM_SIZES.contains(&bytes) => settings.vram_bytes = bytes,
+                _ => say!("MODEL_GPU_VRAM={value}: expected 256M to 1T, such as 16G; using 4G"),
             }
         }
         if let Some(value) = text("MODEL_GPU_FAULTS") {
@@ -139,6 +142,17 @@ mod tests {
         assert_eq!((numbers(&settings), settings.seed), ((2, 16 << 30, 0), 7));
         assert_eq!((settings.strict_vram, settings.counters, settings.log), (false, true, true));
         assert!(format!("{:?}", settings.faults).contains("Copy"));
+    }
+
+    #[test]
+    fn a_memory_size_that_no_runtime_can_address_leaves_the_default() {
+        for (size, bytes) in [("256M", 256 << 20), ("1T", 1 << 40)] {
+            assert_eq!(read(&[("MODEL_GPU_VRAM", size)]).vram_bytes, bytes);
+        }
+        for size in ["0", "255M", "1025G", "16T", "18446744073709551615"] {
+            let settings = read(&[("MODEL_GPU_VRAM", size)]);
+            assert_eq!(settings.vram_bytes, Settings::default().vram_bytes, "{size}");
+        }
     }
 
     #[test]

@@ -71,6 +71,7 @@ pub(super) fn fault(fault: &MemoryFault) -> memory::Fault {
     let reason = match (fault.reason, access) {
         (model_gpu_isa::FaultReason::Permission, memory::Access::Execute) => memory::Reason::NoExecute,
         (model_gpu_isa::FaultReason::Permission, _) => memory::Reason::ReadOnly,
+        (model_gpu_isa::FaultReason::Misaligned, _) => memory::Reason::Misaligned,
         _ => memory::Reason::NotPresent,
     };
     memory::Fault { address: fault.address, access, reason }
@@ -85,12 +86,32 @@ unsafe impl model_gpu_isa::AddressSpace for View<'_> {
             Err(fault) => {
                 let reason = match fault.reason {
                     memory::Reason::NotPresent => model_gpu_isa::FaultReason::Unmapped,
+                    memory::Reason::Misaligned => model_gpu_isa::FaultReason::Misaligned,
                     memory::Reason::ReadOnly | memory::Reason::NoExecute => {
                         model_gpu_isa::FaultReason::Permission
                     }
                 };
                 Err(MemoryFault { address: fault.address, access: wanted, reason })
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model_gpu_isa::{Access, FaultReason, MemoryFault};
+
+    use super::{fault, memory};
+
+    #[test]
+    fn a_fault_keeps_the_reason_that_the_interpreter_gave() {
+        for (access, reason, expected) in [
+            (Access::Read, FaultReason::Unmapped, memory::Reason::NotPresent),
+            (Access::Write, FaultReason::Permission, memory::Reason::ReadOnly),
+            (Access::Execute, FaultReason::Permission, memory::Reason::NoExecute),
+            (Access::Atomic, FaultReason::Misaligned, memory::Reason::Misaligned),
+        ] {
+            assert_eq!(fault(&MemoryFault { address: 1, access, reason }).reason, expected);
         }
     }
 }

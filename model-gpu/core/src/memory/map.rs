@@ -15,7 +15,7 @@ pub enum Access {
     Execute,
 }
 
-/// Why an access failed: the members of the driver's `kfd_memory_exception_failure`.
+/// Why an access failed: the members of the driver's `kfd_memory_exception_failure`, and what it has no member for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// Nothing is mapped there for this agent.
@@ -24,6 +24,8 @@ pub enum Reason {
     ReadOnly,
     /// An instruction fetch from memory without execute permission.
     NoExecute,
+    /// An atomic whose address is not a multiple of its size. The driver is told that nothing is there.
+    Misaligned,
 }
 
 /// A failed access.
