@@ -1,6 +1,7 @@
 //! Software queues: what the application sees in place of each hardware queue.
 //!
 //! * [`soft_queue`]: the queue object with its virtual indices, and how threads share the forwarding;
+//! * [`hand_over`]: which thread forwards;
 //! * [`forward`]: which packets go on to the hardware, in order, and where forwarding stops;
 //! * [`candidate`]: a dispatch that waits for its window;
 //! * [`barrier`]: how a window drains the queue;
@@ -12,6 +13,7 @@ mod barrier;
 mod candidate;
 mod dependency;
 mod forward;
+mod hand_over;
 mod hardware;
 mod select;
 mod soft_queue;

@@ -1,11 +1,11 @@
 //! One software queue.
 //!
 //! Any thread may ring the doorbell. One of them at a time forwards, under the queue's lock, which the others only try to
-//! take: who fails leaves a note (`rerun`), and the holder looks at it after it let go. No packet is lost between the last
-//! scan and the release, and a doorbell rung from inside the real doorbell's call (by a tool below us) returns at once.
+//! take (see [`HandOver`]), so that a doorbell rung from inside the real doorbell's call (by a tool below us) returns at once.
 
 use super::barrier::Stuck;
 use super::forward::{Forwarder, Stop};
+use super::hand_over::HandOver;
 use super::hardware::HardwareRing;
 use super::select::KernelCache;
 use crate::agent::AgentState;
@@ -14,7 +14,7 @@ use crate::handles::HardwareQueue;
 use crate::runtime::RuntimeResult;
 use crate::shared_memory::{HardwareFacts, QueueObject};
 use crate::signals::Completion;
-use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering, fence};
+use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering};
 use std::collections::VecDeque;
 use std::time::Instant;
 
@@ -24,10 +24,9 @@ pub(crate) struct SoftQueue {
     hardware: HardwareRing,
     agent: Arc<AgentState>,
     cooperative: bool,
-    forwarder: Mutex<Forwarder>,
+    forwarder: HandOver<Forwarder>,
     /// Requests of the program, each with the index of the first packet that it holds for, ascending.
     requests: Mutex<VecDeque<(u64, Arc<Requests>)>>,
-    rerun: AtomicBool,
     /// The runtime reported an error, or the application inactivated or destroys the queue.
     dead: AtomicBool,
     /// Held while a completion is given to the application: none is once the queue is dead.
@@ -79,9 +78,8 @@ impl SoftQueue {
             hardware,
             agent: Arc::clone(agent),
             cooperative,
-            forwarder: Mutex::new(forwarder),
+            forwarder: HandOver::new(forwarder),
             requests: Mutex::default(),
-            rerun: AtomicBool::new(false),
             dead: AtomicBool::new(false),
             completing: Mutex::new(()),
             doomed: AtomicBool::new(false),
@@ -172,29 +170,15 @@ impl SoftQueue {
 
     /// The doorbell was rung: forwards what is ready, or leaves it to the thread that is at it.
     pub(crate) fn rung(&self) {
-        self.rerun.store(true, Ordering::SeqCst);
-        loop {
-            // The note must be visible before the lock is looked at (and below, the lock free before the note is).
-            fence(Ordering::SeqCst);
-            let Some(mut forwarder) = self.forwarder.try_lock() else {
-                return;
-            };
-            self.rerun.store(false, Ordering::SeqCst);
-            let hand_over = !forwarder.parked && {
-                let stop = self.forward(&mut forwarder);
+        let forward = |forwarder: &mut Forwarder| {
+            !forwarder.parked && {
+                let stop = self.forward(forwarder);
                 let attended = forwarder.attended;
                 forwarder.leave(stop);
                 forwarder.parked || (forwarder.attended && !attended)
-            };
-            drop(forwarder);
-            if hand_over {
-                self.agent.hand_over(self);
             }
-            fence(Ordering::SeqCst);
-            if !self.rerun.load(Ordering::SeqCst) {
-                return;
-            }
-        }
+        };
+        self.forwarder.ask(forward, || self.agent.hand_over(self));
     }
 
     /// Takes the queue's lock for the worker, which may hold it for a window. Application threads never wait for it; they
@@ -205,13 +189,12 @@ impl SoftQueue {
 
     /// The same, for at most until `deadline`: a tool below may keep a forwarder inside the real doorbell.
     pub(crate) fn lock_until(&self, deadline: Instant) -> Option<MutexGuard<'_, Forwarder>> {
-        self.forwarder.try_lock_until(deadline)
+        self.forwarder.state().try_lock_until(deadline)
     }
 
     /// Forwards on the worker, which holds the lock. Whatever was rung meanwhile is seen too: the note is taken first.
     pub(crate) fn forward_on_worker(&self, forwarder: &mut Forwarder) -> Stop {
-        self.rerun.store(false, Ordering::SeqCst);
-        fence(Ordering::SeqCst);
+        self.forwarder.take_note();
         forwarder.parked = false;
         forwarder.attended = false;
         let stop = self.forward(forwarder);
@@ -228,7 +211,6 @@ impl SoftQueue {
 
     /// Whether a doorbell was rung while the worker held the lock; asked after letting it go.
     pub(crate) fn was_rung(&self) -> bool {
-        fence(Ordering::SeqCst);
-        self.rerun.load(Ordering::SeqCst)
+        self.forwarder.was_asked()
     }
 }
