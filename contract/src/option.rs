@@ -30,6 +30,8 @@ pub enum OptionId {
     Budget,
     /// Which kinds of dispatch are replayed although that is not safe in general.
     Allow,
+    /// Which further kernels wait for others.
+    Waiting,
     /// Whether a tainted window ends the process.
     Strict,
     /// Whether the program's child processes take part.

@@ -53,6 +53,8 @@ pub struct Settings {
     pub budget: Option<u64>,
     /// What is replayed although it is not safe in general; ascending, without repetition.
     pub allow: Vec<Allow>,
+    /// Which kernels wait for the host, another agent or another process, besides those that are known.
+    pub waiting: Option<KernelFilter>,
     /// Whether a tainted window ends the process.
     pub strict: bool,
     /// Whether the program's child processes take part.
@@ -125,6 +127,7 @@ impl Settings {
             timeout: values.parse(OptionId::Timeout, value::duration)?.unwrap_or(DEFAULT_TIMEOUT),
             budget: values.parse(OptionId::Budget, value::size)?,
             allow: values.parse(OptionId::Allow, value::kinds)?.unwrap_or_default(),
+            waiting: values.parse(OptionId::Waiting, KernelFilter::new)?,
             strict: values.parse(OptionId::Strict, value::switch)?.unwrap_or(false),
             follow_children: values.parse(OptionId::FollowChildren, value::switch)?.unwrap_or(true),
             log: values.parse(OptionId::Log, value::log_filter)?,
@@ -173,6 +176,7 @@ impl Settings {
             timeout: self.timeout.as_secs_f64(),
             budget: self.budget,
             allow: self.allow.clone(),
+            waiting: self.waiting.as_ref().and_then(KernelFilter::pattern).map(str::to_owned),
             strict: self.strict,
             log: self.log.clone(),
             log_file: self.log_file.as_deref().map(text),

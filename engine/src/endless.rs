@@ -7,7 +7,7 @@ use crate::handles::Signal;
 use crate::promises::Promises;
 use crate::signals::Completion;
 use crate::sync::Mutex;
-use hsa_replay_contract::Reason;
+use hsa_replay_contract::{KernelFilter, KernelName, Reason};
 
 /// HIP's stream wait operations, which spin until the host writes a value.
 const WAITING: [&str; 2] = ["__amd_rocclr_streamOpsWait", "__amd_rocclr_batchMemOp"];
@@ -25,9 +25,10 @@ pub(crate) enum Endless {
 }
 
 impl Endless {
-    /// What a kernel's symbol tells.
-    pub(crate) fn of(symbol: &str) -> Option<Self> {
-        if WAITING.contains(&symbol) {
+    /// What a kernel's name tells; `more` are those that the user has named.
+    pub(crate) fn of(name: &KernelName, more: Option<&KernelFilter>) -> Option<Self> {
+        let symbol = name.symbol();
+        if WAITING.contains(&symbol) || more.is_some_and(|more| more.matches(name)) {
             Some(Self::Waiting)
         } else {
             COLLECTIVE.iter().any(|part| symbol.contains(part)).then_some(Self::Collective)
@@ -80,10 +81,11 @@ mod tests {
 
     #[test]
     fn kernels_that_wait_for_others_are_known_by_name() {
-        assert_eq!(Endless::of("__amd_rocclr_streamOpsWait"), Some(Endless::Waiting));
-        assert_eq!(Endless::of("__amd_rocclr_streamOpsWrite"), None);
+        let of = |symbol: &str| Endless::of(&KernelName::new(symbol), None);
+        assert_eq!(of("__amd_rocclr_streamOpsWait"), Some(Endless::Waiting));
+        assert_eq!(of("__amd_rocclr_streamOpsWrite"), None);
         let rccl = "_Z21ncclDevKernel_Generic24ncclDevKernelArgsStorageILm4096EE";
-        assert_eq!(Endless::of(rccl), Some(Endless::Collective));
-        assert_eq!(Endless::of("_Z5saxpyfPKfPf"), None);
+        assert_eq!(of(rccl), Some(Endless::Collective));
+        assert_eq!(of("_Z5saxpyfPKfPf"), None);
     }
 }

@@ -24,6 +24,8 @@ pub(crate) struct Kernel {
 #[derive(Debug)]
 pub(crate) struct KernelTable {
     filter: KernelFilter,
+    /// Kernels that wait for others, as far as the user has named them.
+    waiting: Option<KernelFilter>,
     kernels: RwLock<HashMap<u64, Arc<Kernel>>>,
     launches: Mutex<HashMap<String, Arc<AtomicU64>>>,
     /// Changes with the loaded code, so that queues can keep what they looked up.
@@ -31,8 +33,14 @@ pub(crate) struct KernelTable {
 }
 
 impl KernelTable {
-    pub(crate) fn new(filter: KernelFilter) -> Self {
-        Self { filter, kernels: RwLock::default(), launches: Mutex::default(), epoch: AtomicU64::new(1) }
+    pub(crate) fn new(filter: KernelFilter, waiting: Option<KernelFilter>) -> Self {
+        Self {
+            filter,
+            waiting,
+            kernels: RwLock::default(),
+            launches: Mutex::default(),
+            epoch: AtomicU64::new(1),
+        }
     }
 
     /// Launches are counted on from those of an earlier engine of the process.
@@ -69,7 +77,7 @@ impl KernelTable {
         };
         let matches = self.filter.matches(&name);
         let launches = Arc::clone(self.launches.lock().entry(name.symbol().to_owned()).or_default());
-        let endless = Endless::of(name.symbol());
+        let endless = Endless::of(&name, self.waiting.as_ref());
         let kernel = Arc::new(Kernel { name, matches, endless, launches, loaded });
         Arc::clone(self.kernels.write().entry(object).or_insert(kernel))
     }

@@ -47,7 +47,7 @@ impl Process {
     ) -> Self {
         Self {
             signals: Arc::new(SignalPool::new(Arc::clone(&runtime))),
-            kernels: KernelTable::new(settings.kernel.clone()),
+            kernels: KernelTable::new(settings.kernel.clone(), settings.waiting.clone()),
             code: LoadedCode::default(),
             promises: Promises::default(),
             runtime,

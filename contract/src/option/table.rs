@@ -3,7 +3,7 @@
 use super::{OptionId, OptionSpec, ValueKind};
 
 /// Every option of hsa-replay.
-pub const OPTIONS: [OptionSpec; 18] = [
+pub const OPTIONS: [OptionSpec; 19] = [
     OptionSpec {
         id: OptionId::Passes,
         flag: "passes",
@@ -138,6 +138,20 @@ pub const OPTIONS: [OptionSpec; 18] = [
         default: "none",
         help: "Replay dispatches of a kind that is not safe in general: untracked, hostcall, cooperative, collective",
         details: "May be repeated, or list several kinds separated by commas. The report records it.",
+    },
+    OptionSpec {
+        id: OptionId::Waiting,
+        flag: "waiting",
+        negation: None,
+        short: None,
+        variable: "HSA_REPLAY_WAITING",
+        key: Some("waiting"),
+        value_name: Some("REGEX"),
+        kind: ValueKind::Regex,
+        default: "known collectives and HIP's stream waits",
+        help: "More kernels that wait for the host, another agent or another process",
+        details: "Tried like --kernel. Such a kernel runs once, and so does every candidate of its agent while one is \
+                  in flight or parked: a window would wait for it in vain.",
     },
     OptionSpec {
         id: OptionId::Strict,

@@ -76,6 +76,8 @@ pub struct SessionConfig {
     pub budget: Option<u64>,
     /// What is replayed although it is not safe in general.
     pub allow: Vec<Allow>,
+    /// Which further kernels wait for others; null means none.
+    pub waiting: Option<String>,
     /// Whether a tainted window ends the process.
     pub strict: bool,
     /// The log filter.

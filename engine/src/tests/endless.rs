@@ -1,6 +1,6 @@
 //! Candidates beside kernels that wait for others.
 
-use super::rig::{COUNT, Rig};
+use super::rig::{COUNT, Rig, SCALE};
 use crate::fake::Operation;
 use crate::handles::{Executable, Signal};
 use hsa_replay_contract::{Allow, Dispatch, Outcome, Reason};
@@ -101,4 +101,21 @@ fn a_collective_that_slips_in_while_a_candidate_is_decided_declines_it() {
     collective.wait(signal);
     let (records, _) = rig.finish();
     assert_eq!(outcome(&records[0]), (Outcome::Declined, Some(Reason::Collective)));
+}
+
+#[test]
+fn kernels_that_the_user_names_as_waiting_are_treated_as_such() {
+    let rig = Rig::with(&[("WAITING", "scale<"), ("TIMEOUT", "1000")]);
+    let out = rig.allocate(64);
+    let (waiting, queue) = (rig.queue(16), rig.queue(16));
+    rig.fake.kernel(rig.kernel(SCALE), |_, _| {});
+    rig.fake.hold_kernel(rig.kernel(SCALE));
+    let signal = waiting.dispatch(SCALE, &[out]);
+    rig.fake.wait_for_held(rig.kernel(SCALE));
+    queue.run(COUNT, &[out]);
+    rig.fake.release();
+    waiting.wait(signal);
+    let (records, _) = rig.finish();
+    let declined = (Outcome::Declined, Some(Reason::WaitingKernel));
+    assert_eq!(records.iter().map(outcome).collect::<Vec<_>>(), [declined, declined]);
 }

@@ -46,6 +46,7 @@ impl Window<'_> {
                 format!("{} bytes of module variables at {:#x} are not captured", segment.size, segment.base);
             self.refuse_unless_allowed(detail)?;
         }
+        self.refuse_over_budget(&modules)?;
         let kernel = Arc::clone(&self.kernel);
         let Some(loaded) = &kernel.loaded else {
             return Err(Refusal::new(Reason::UnknownKernel));

@@ -16,6 +16,7 @@ use crate::shared_memory::read_host;
 use crate::store::{Plan, Store};
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::time::Instant;
 
 /// Words that are looked at together before any is looked at alone.
 const BLOCK: usize = 512;
@@ -55,6 +56,8 @@ struct Search<'a> {
     next: VecDeque<usize>,
     /// The first word found that leads out of captured memory.
     found: Option<Found>,
+    /// How much was looked through.
+    bytes: u64,
 }
 
 /// A word that leads out of captured memory.
@@ -107,7 +110,13 @@ impl Window<'_> {
                 search.reach(at, Root::Module);
             }
         }
+        let start = Instant::now();
         search.run(store);
+        tracing::debug!(
+            "followed pointers through {} bytes in {} us",
+            search.bytes,
+            start.elapsed().as_micros()
+        );
         if let Some(found) = &search.found {
             let sentence = self.sentence(found, plan);
             self.refuse_unless_allowed(sentence)?;
@@ -176,6 +185,7 @@ impl<'a> Search<'a> {
             roots: vec![None; plan.regions.len()],
             next: VecDeque::new(),
             found: None,
+            bytes: 0,
         }
     }
 
@@ -195,6 +205,7 @@ impl<'a> Search<'a> {
                 continue;
             }
             for piece in self.plan.pieces_of(at) {
+                self.bytes += piece.bytes;
                 self.words(region.base + piece.offset, store.bytes(piece), root);
             }
         }

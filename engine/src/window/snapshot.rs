@@ -49,7 +49,7 @@ impl Window<'_> {
         let start = Instant::now();
         let plan = Plan::new(self.regions()?);
         self.refuse_untracked(&arguments.pointers, &plan.regions)?;
-        self.check_budget(&plan)?;
+        self.check_budget(plan.captured())?;
         let mut workspace = self.agent.workspace.lock();
         workspace.store.reserve(&plan).map_err(|error| {
             Refusal::with(Reason::SnapshotIncomplete, format!("no room for {} bytes: {error}", plan.bytes))
@@ -118,16 +118,21 @@ impl Window<'_> {
         });
     }
 
-    fn check_budget(&self, plan: &Plan) -> Result<(), Refusal> {
+    /// Refuses before anything waits for the window: what is captured now, and the modules, are more than the budget.
+    pub(super) fn refuse_over_budget(&self, modules: &[Arc<Region>]) -> Result<(), Refusal> {
+        let captured = self.process.inventory.trackable(self.agent.agent);
+        self.check_budget(captured.iter().chain(modules).map(|region| region.bytes).sum())
+    }
+
+    fn check_budget(&self, bytes: u64) -> Result<(), Refusal> {
         let budget = match self.process.settings.budget {
             Some(budget) => budget,
             // What the store holds already is not available any more, but it is ours.
             None => available_memory()
                 .map_or(u64::MAX, |available| available / 2 + self.agent.workspace.lock().store.reserved()),
         };
-        if plan.captured() > budget {
-            let detail = format!("{} bytes of {budget}", plan.captured());
-            return Err(Refusal::with(Reason::OverBudget, detail));
+        if bytes > budget {
+            return Err(Refusal::with(Reason::OverBudget, format!("{bytes} bytes of {budget}")));
         }
         Ok(())
     }

@@ -81,6 +81,9 @@ fn settings(session: &Session) -> String {
         let kinds: Vec<&str> = config.allow.iter().map(|kind| kind.name()).collect();
         parts.push(format!("allow {}", kinds.join(", ")));
     }
+    if let Some(waiting) = &config.waiting {
+        parts.push(format!("waiting {}", shorten(waiting, 100)));
+    }
     if config.strict {
         parts.push("strict".to_owned());
     }
