@@ -178,9 +178,11 @@ impl Settings {
             allow: self.allow.clone(),
             waiting: self.waiting.as_ref().and_then(KernelFilter::pattern).map(str::to_owned),
             strict: self.strict,
+            follow_children: self.follow_children,
             log: self.log.clone(),
             log_file: self.log_file.as_deref().map(text),
             runtime: self.runtime.as_deref().map(text),
+            tool: self.tool.as_deref().map(text),
             config: self.config.as_deref().map(text),
         }
     }

@@ -80,12 +80,16 @@ pub struct SessionConfig {
     pub waiting: Option<String>,
     /// Whether a tainted window ends the process.
     pub strict: bool,
+    /// Whether child processes take part.
+    pub follow_children: bool,
     /// The log filter.
     pub log: Option<String>,
     /// The log's file; null means standard error.
     pub log_file: Option<String>,
     /// The real runtime as asked for; null means that it was searched for.
     pub runtime: Option<String>,
+    /// The library whose callbacks hear of each replay; null means none.
+    pub tool: Option<String>,
     /// The config file that the process itself read.
     pub config: Option<String>,
 }

@@ -1,4 +1,5 @@
 use super::*;
+use std::collections::BTreeSet;
 
 fn vars(pairs: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
     pairs.iter().map(|&(name, value)| (name.into(), value.into())).collect()
@@ -204,4 +205,14 @@ fn variables_made_from_settings_give_the_same_settings() {
     assert!(again.armed());
     let expected = SessionConfig { config: None, ..settings.to_record() };
     assert_eq!(again.to_record(), expected);
+}
+
+#[test]
+fn the_session_record_has_every_key_of_the_config_file_and_the_files_name() {
+    let settings = from_file("passes = 3\nfollow_children = false\ntool = \"tool.so\"").expect("valid");
+    let record = serde_json::to_value(settings.to_record()).expect("is JSON");
+    let shown: BTreeSet<&str> = record.as_object().expect("an object").keys().map(String::as_str).collect();
+    let keys: BTreeSet<&str> = OPTIONS.iter().filter_map(|spec| spec.key).chain(["config"]).collect();
+    assert_eq!(shown, keys);
+    assert_eq!((&record["follow_children"], &record["tool"]), (&false.into(), &"tool.so".into()));
 }
