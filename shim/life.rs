@@ -15,7 +15,7 @@ use hsa_replay_contract::progress::Page;
 use hsa_replay_contract::report::Writer;
 use hsa_replay_contract::settings::PROGRESS_VARIABLE;
 use hsa_replay_engine::{Attachments, Engine};
-use parking_lot::Mutex;
+use parking_lot::ReentrantMutex;
 
 use crate::engine_runtime::RealRuntime;
 use crate::{arming, event_thread, log, settings, tool};
@@ -27,7 +27,9 @@ static ENGINE: AtomicPtr<Engine> = AtomicPtr::new(null_mut());
 static FORMER: AtomicPtr<Engine> = AtomicPtr::new(null_mut());
 
 /// Held while the engine starts or stops, so that no `hsa_init` returns before the engine runs.
-static CHANGING: Mutex<()> = Mutex::new(());
+///
+/// The same thread may come again meanwhile: a tool may initialise the runtime for itself when it starts.
+static CHANGING: ReentrantMutex<()> = parking_lot::const_reentrant_mutex(());
 
 /// Successful `hsa_init` calls less `hsa_shut_down` calls; changed under [`CHANGING`], read without it in a forked child.
 static INITIALISED: AtomicU64 = AtomicU64::new(0);

@@ -5,6 +5,7 @@
 
 use hsa_replay_contract::Dispatch;
 use hsa_replay_contract::record::Pass;
+use std::cell::Cell;
 use std::fmt::Debug;
 use std::num::NonZeroU16;
 
@@ -43,4 +44,26 @@ pub trait Listener: Debug + Send + Sync {
     /// The window is closed, or was never opened: `dispatch` is the record as it is written. `running`: its last pass outlasted
     /// the window and still runs; the record is written when it ends.
     fn closed(&self, dispatch: &Dispatch, running: bool);
+}
+
+thread_local! {
+    static CALLED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Calls the tool. What it copies meanwhile is kept apart from no window: the window is its own, and waits for it.
+pub(crate) fn call<R>(callback: impl FnOnce() -> R) -> R {
+    struct Return;
+    impl Drop for Return {
+        fn drop(&mut self) {
+            CALLED.set(false);
+        }
+    }
+    CALLED.set(true);
+    let _return = Return;
+    callback()
+}
+
+/// Whether this thread is in a call of the tool.
+pub(crate) fn is_called() -> bool {
+    CALLED.get()
 }

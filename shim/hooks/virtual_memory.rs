@@ -3,8 +3,9 @@
 //! The engine knows memory by address; what a handle stands for, and where it is mapped, is kept here. ROCr reports
 //! such mappings differently from release to release, so the calls are what counts.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::{c_int, c_void};
+use std::ops::Range;
 use std::slice;
 
 use hsa_replay_engine::handles::{Agent, Pool};
@@ -37,7 +38,7 @@ struct Physical {
 struct Table {
     handles: HashMap<u64, Physical>,
     /// The handle that is mapped at an address.
-    mapped: HashMap<u64, u64>,
+    mapped: BTreeMap<u64, u64>,
     /// Numbers given so far.
     numbers: u64,
 }
@@ -51,6 +52,12 @@ impl Table {
         })
     }
 
+    /// A handle that was just created: whatever had its value before is gone.
+    fn created(&mut self, handle: u64, pool: Pool) -> &mut Physical {
+        self.handles.remove(&handle);
+        self.physical(handle, Some(pool))
+    }
+
     /// Forgets a handle that nothing refers to any more.
     fn tidy(&mut self, handle: u64) {
         if self
@@ -62,12 +69,17 @@ impl Table {
         }
     }
 
-    fn unmapped(&mut self, address: u64) {
-        let Some(handle) = self.mapped.remove(&address) else { return };
-        if let Some(physical) = self.handles.get_mut(&handle) {
-            physical.mappings.retain(|mapping| *mapping != address);
+    /// One call may unmap a row of mappings.
+    fn unmapped(&mut self, range: Range<u64>) {
+        let row: Vec<(u64, u64)> =
+            self.mapped.range(range).map(|(address, handle)| (*address, *handle)).collect();
+        for (address, handle) in row {
+            self.mapped.remove(&address);
+            if let Some(physical) = self.handles.get_mut(&handle) {
+                physical.mappings.retain(|mapping| *mapping != address);
+            }
+            self.tidy(handle);
         }
-        self.tidy(handle);
     }
 }
 
@@ -78,16 +90,16 @@ fn table<R>(action: impl FnOnce(&mut Table) -> R) -> R {
     action(TABLE.lock().get_or_insert_with(Table::default))
 }
 
-/// Notes a handle that a successful call has given out. A retained one may be known already.
+/// Notes a handle that a successful call has given out again. It may be known already.
 ///
 /// # Safety
 /// If `status` is success, `place` is null or holds the handle.
-unsafe fn held(status: hsa_status_t, place: *mut hsa_amd_vmem_alloc_handle_t, pool: Option<Pool>) {
+unsafe fn held(status: hsa_status_t, place: *mut hsa_amd_vmem_alloc_handle_t) {
     if status == HSA_STATUS_SUCCESS && !place.is_null() {
         // SAFETY: not null, hence the place that the call has written to.
         let handle = unsafe { place.read() }.handle;
         table(|table| {
-            table.physical(handle, pool).held += 1;
+            table.physical(handle, None).held += 1;
         });
     }
 }
@@ -101,8 +113,11 @@ pub unsafe extern "C" fn hsa_amd_vmem_handle_create(
 ) -> hsa_status_t {
     // SAFETY: the caller's obligations are passed on.
     let status = unsafe { real!(hsa_amd_vmem_handle_create)(pool, size, kind, flags, handle) };
-    // SAFETY: the call writes the handle there when it succeeds.
-    unsafe { held(status, handle, Some(Pool(pool.handle))) };
+    if status == HSA_STATUS_SUCCESS && !handle.is_null() {
+        // SAFETY: the call has written the handle there.
+        let handle = unsafe { handle.read() }.handle;
+        table(|table| table.created(handle, Pool(pool.handle)).held = 1);
+    }
     status
 }
 
@@ -113,7 +128,7 @@ pub unsafe extern "C" fn hsa_amd_vmem_import_shareable_handle(
     // SAFETY: the caller's obligations are passed on.
     let status = unsafe { real!(hsa_amd_vmem_import_shareable_handle)(dmabuf, handle) };
     // SAFETY: the call writes the handle there when it succeeds.
-    unsafe { held(status, handle, None) };
+    unsafe { held(status, handle) };
     status
 }
 
@@ -124,7 +139,7 @@ pub unsafe extern "C" fn hsa_amd_vmem_retain_alloc_handle(
     // SAFETY: the caller's obligations are passed on.
     let status = unsafe { real!(hsa_amd_vmem_retain_alloc_handle)(handle, address) };
     // SAFETY: the call writes the handle there when it succeeds.
-    unsafe { held(status, handle, None) };
+    unsafe { held(status, handle) };
     status
 }
 
@@ -204,7 +219,8 @@ pub unsafe extern "C" fn hsa_amd_vmem_unmap(address: *mut c_void, size: usize) -
         life::with(|engine| engine.memory_unmapped(&unmapping, outcome));
     }
     if outcome == Unmapped::Done {
-        table(|table| table.unmapped(address.addr() as u64));
+        let start = address.addr() as u64;
+        table(|table| table.unmapped(start..start.saturating_add(size as u64)));
     }
     status
 }
@@ -254,10 +270,29 @@ mod tests {
         let mut table = Table::default();
         table.handles.insert(7, physical(0, &[0x1000, 0x2000]));
         table.mapped.extend([(0x1000, 7), (0x2000, 7)]);
-        table.unmapped(0x1000);
+        table.unmapped(0x1000..0x2000);
         assert!(table.handles.contains_key(&7), "still mapped at 0x2000");
-        table.unmapped(0x2000);
+        table.unmapped(0x2000..0x3000);
         assert!(table.handles.is_empty() && table.mapped.is_empty());
+    }
+
+    #[test]
+    fn a_row_of_mappings_is_unmapped_at_once() {
+        let mut table = Table::default();
+        table.handles.extend([(7, physical(0, &[0x1000, 0x3000])), (8, physical(0, &[0x2000]))]);
+        table.mapped.extend([(0x1000, 7), (0x2000, 8), (0x3000, 7)]);
+        table.unmapped(0x1000..0x3000);
+        assert_eq!(table.handles.keys().collect::<Vec<_>>(), [&7]);
+        assert_eq!((table.handles[&7].mappings.len(), table.mapped.len()), (1, 1));
+    }
+
+    #[test]
+    fn a_handle_that_was_just_created_is_no_former_one_of_the_same_value() {
+        let mut table = Table::default();
+        let former = table.physical(7, None).number;
+        table.physical(7, None).exported = true;
+        let created = table.created(7, Pool(1));
+        assert!(created.number != former && created.pool == Some(Pool(1)) && !created.exported);
     }
 
     #[test]
@@ -265,8 +300,8 @@ mod tests {
         let mut table = Table::default();
         table.handles.insert(7, physical(1, &[0x1000]));
         table.mapped.insert(0x1000, 7);
-        table.unmapped(0x1000);
-        table.unmapped(0x9000);
+        table.unmapped(0x1000..0x1001);
+        table.unmapped(0x9000..0xa000);
         assert!(table.handles.contains_key(&7));
     }
 }

@@ -7,6 +7,7 @@ use super::region::Exclusion;
 use super::{Arc, Inventory, Record, Region};
 use crate::handles::Agent;
 use crate::{Access, Unmapped};
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 impl Record {
@@ -54,12 +55,10 @@ impl Inventory {
         if part.is_empty() {
             return;
         }
-        let Some(mut physical) = record.region.physical() else { return };
-        physical.offset += part.start - record.region.base;
-        let kind = super::RegionKind::Mapping(physical);
-        let region = Region::new(kind, part.start, part.end - part.start, record.region.owner);
-        let record = Record { region: Arc::new(region), exclusion: record.exclusion() };
-        self.records.write().entry(part.start).or_insert(record);
+        let start = part.start;
+        let region = record.region.successor(part);
+        let record = Record { region: Arc::new(region), exclusion: record.exclusion };
+        self.records.write().entry(start).or_insert(record);
     }
 
     /// Before an agent loses the right to write to the mappings that begin in a range.
@@ -67,9 +66,9 @@ impl Inventory {
         let mut closed = Vec::new();
         let mut records = self.records.write();
         for record in records.range_mut(range).map(|(_, record)| record) {
-            if record.is_mapping() && record.region.owner == agent && record.exclusion().is_none() {
-                let Region { base, bytes, owner, .. } = *record.region;
-                let region = Region::new(record.region.kind.clone(), base, bytes, owner);
+            // Also one that was found out to be excluded, or that the program has left out since: an open window may hold it.
+            if record.is_mapping() && record.region.owner == agent && record.exclusion.is_none() {
+                let region = record.region.successor(record.region.base..record.region.end());
                 // Until the call has succeeded nobody knows what the agent may do.
                 let new = Record { region: Arc::new(region), exclusion: Some(Exclusion::Unknown) };
                 closed.push(std::mem::replace(record, new));
@@ -81,9 +80,11 @@ impl Inventory {
 
     /// An agent was given access to the mappings that begin in a range, or it was taken away.
     pub(crate) fn access(&self, range: Range<u64>, access: Access) {
-        for record in self.records.write().range_mut(range).map(|(_, record)| record) {
+        let mut records = self.records.write();
+        for record in records.range_mut(range).map(|(_, record)| record) {
             self.set_access(record, access);
         }
+        share_exclusions(&records);
     }
 
     fn set_access(&self, record: &mut Record, Access { agent, writes }: Access) {
@@ -111,23 +112,68 @@ impl Inventory {
             return;
         }
         let mut next = first.region.base;
-        for (base, record) in self.records.write().range_mut(first.region.base..) {
+        let mut records = self.records.write();
+        for (base, record) in records.range_mut(first.region.base..) {
             if *base != next || !record.is_mapping() {
                 break;
             }
             next = record.region.end();
             self.set_access(record, Access { agent, writes: true });
         }
+        share_exclusions(&records);
+    }
+
+    /// Excludes memory for good, at all addresses at which it is mapped.
+    pub(super) fn exclude(&self, region: &Region, exclusion: Exclusion) {
+        region.exclude(exclusion);
+        if region.physical().is_some() {
+            share_exclusions(&self.records.read());
+        }
+    }
+
+    /// The mappings by which kernels of an agent reach the agent's own memory, also those that no window captures because another
+    /// mapping stands for them, or because the agent may only read there.
+    pub(crate) fn mappings(&self, agent: Agent) -> Vec<Arc<Region>> {
+        let records = self.records.read();
+        let mappings = records.values().filter(|record| record.is_mapping() && record.region.owner == agent);
+        mappings.map(|record| Arc::clone(&record.region)).collect()
+    }
+
+    /// What is known of the physical memory that new memory is a mapping of.
+    pub(super) fn inherit_exclusion(&self, new: &Region) {
+        if new.physical().is_some() {
+            let records = self.records.read();
+            let others = records.values().filter(|record| record.region.shares_physical(new));
+            if let Some(exclusion) = others.filter_map(|record| record.region.exclusion()).next() {
+                new.exclude(exclusion);
+            }
+        }
     }
 
     /// Whether physical memory is mapped for the agent otherwise than by this region.
     pub(crate) fn is_mapped_elsewhere(&self, region: &Region) -> bool {
-        region.physical().is_some_and(|physical| {
+        region.physical().is_some_and(|_| {
             self.records.read().values().any(|record| {
                 record.region.base != region.base
                     && record.exclusion().is_none()
-                    && record.region.physical().is_some_and(|other| other.number == physical.number)
+                    && record.region.shares_physical(region)
             })
         })
+    }
+}
+
+/// What excludes physical memory at one address does so at all of them: it is the same memory.
+fn share_exclusions(records: &BTreeMap<u64, Record>) {
+    let excluded: HashMap<u64, Exclusion> = records
+        .values()
+        .filter_map(|record| Some((record.region.physical()?.number, record.region.exclusion()?)))
+        .collect();
+    if excluded.is_empty() {
+        return;
+    }
+    for Record { region, .. } in records.values() {
+        if let Some(&exclusion) = region.physical().and_then(|physical| excluded.get(&physical.number)) {
+            region.exclude(exclusion);
+        }
     }
 }

@@ -78,6 +78,7 @@ impl Inventory {
         }
         // The runtime hands out no address that is still in use: ranges there of which nobody tells the end are over.
         self.overlays.write().end_within(&(allocation.address..record.region.end()));
+        self.inherit_exclusion(&record.region);
         let before = self.records.write().insert(allocation.address, record);
         if let Some(before) = before {
             self.forget(&before);
@@ -110,7 +111,7 @@ impl Inventory {
     /// Memory was exported to others.
     pub(crate) fn export(&self, address: u64) {
         if let Some(record) = self.find(address) {
-            record.region.exclude(Exclusion::SharedOut);
+            self.exclude(&record.region, Exclusion::SharedOut);
         }
     }
 
@@ -155,7 +156,7 @@ impl Inventory {
     /// A packet takes its arguments from this address: the allocation is excluded for good. Gives its range.
     pub(crate) fn mark_kernarg(&self, address: u64) -> Option<Range<u64>> {
         let record = self.find(address)?;
-        record.region.exclude(Exclusion::Kernarg);
+        self.exclude(&record.region, Exclusion::Kernarg);
         Some(record.region.base..record.region.end())
     }
 

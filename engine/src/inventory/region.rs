@@ -3,6 +3,7 @@
 use crate::code::ModuleRegion;
 use crate::handles::Agent;
 use crate::sync::{Arc, AtomicBool, AtomicU8, Condvar, Mutex, Ordering};
+use std::ops::Range;
 use std::sync::OnceLock;
 
 /// What a region is to the report.
@@ -98,6 +99,20 @@ impl Region {
         }
     }
 
+    /// What stands for a part of this memory when this region is gone: what was found out and asked still holds.
+    pub(crate) fn successor(&self, part: Range<u64>) -> Self {
+        let mut kind = self.kind.clone();
+        if let RegionKind::Mapping(physical) = &mut kind {
+            physical.offset += part.start - self.base;
+        }
+        let region = Self::new(kind, part.start, part.end - part.start, self.owner);
+        if let Some(exclusion) = self.exclusion() {
+            region.exclude(exclusion);
+        }
+        region.asked.store(self.asked.load(Ordering::Acquire), Ordering::Release);
+        region
+    }
+
     pub(crate) fn end(&self) -> u64 {
         self.base.saturating_add(self.bytes)
     }
@@ -140,6 +155,11 @@ impl Region {
             RegionKind::Mapping(physical) => Some(physical),
             RegionKind::Allocation | RegionKind::Module(_) => None,
         }
+    }
+
+    /// Whether two regions are mappings of the same physical memory.
+    pub(crate) fn shares_physical(&self, other: &Self) -> bool {
+        self.physical().is_some_and(|own| other.physical().is_some_and(|other| own.number == other.number))
     }
 
     /// The answer of `ask`, which is called once.

@@ -245,3 +245,43 @@ fn the_program_leaves_memory_out_and_takes_it_in_again() {
     inventory.mark_kernarg(0x2000);
     assert_eq!(bases(&inventory), [0x1000], "arguments are never captured, whatever is asked");
 }
+
+#[test]
+fn physical_memory_that_others_may_write_by_one_mapping_is_captured_by_none() {
+    let ways: [(fn(&Inventory), Exclusion); 4] = [
+        (
+            |inventory| inventory.access(0x5000..0x5100, Access { agent: PEER, writes: true }),
+            Exclusion::SharedOut,
+        ),
+        (|inventory| inventory.open(0x5010, PEER), Exclusion::SharedOut),
+        (|inventory| inventory.export(0x5010), Exclusion::SharedOut),
+        (|inventory| drop(inventory.mark_kernarg(0x5010)), Exclusion::Kernarg),
+    ];
+    for (exclude, expected) in ways {
+        let inventory = inventory();
+        for (address, physical) in [(0x1000, 1), (0x3000, 2), (0x5000, 1)] {
+            map(&inventory, address, 0x100, physical);
+        }
+        inventory.access(0..u64::MAX, Access { agent: GPU, writes: true });
+        exclude(&inventory);
+        map(&inventory, 0x7000, 0x100, 1);
+        inventory.access(0x7000..0x7100, Access { agent: GPU, writes: true });
+        assert_eq!(bases(&inventory), [0x3000]);
+        for address in [0x1000, 0x5000, 0x7000] {
+            assert_eq!(exclusion(&inventory, address), Some(expected), "{address:#x}");
+        }
+    }
+}
+
+#[test]
+fn access_taken_from_memory_that_was_just_left_out_ends_its_region_too() {
+    let inventory = inventory();
+    map(&inventory, 0x1000, 0x100, 1);
+    inventory.access(0x1000..0x1100, Access { agent: GPU, writes: true });
+    let captured = inventory.trackable(GPU).remove(0);
+    inventory.ask(0x1000, Asked::Exclude);
+    inventory.close(0x1000..0x1100, GPU);
+    assert!(captured.is_gone(), "an open window may still hold it");
+    inventory.access(0x1000..0x1100, Access { agent: GPU, writes: true });
+    assert_eq!(exclusion(&inventory, 0x1000), Some(Exclusion::Program), "what was asked still holds");
+}

@@ -59,3 +59,20 @@ fn in_memory_that_the_kernel_reaches_a_difference_is_its_own() {
     let (record, _, _) = run(rig, data, other, 1, false);
     assert_eq!((record.outcome, record.deterministic, record.detail), (Outcome::Replayed, Some(false), None));
 }
+
+#[test]
+fn memory_that_the_kernel_reaches_by_another_mapping_of_it_is_its_own() {
+    let rig = Rig::new();
+    let (data, alias) = (rig.map(1), rig.map(1));
+    let count = Arc::new(AtomicU32::new(0));
+    rig.fake.kernel(rig.kernel(SCALE), move |machine, _| {
+        machine.add_u32(data, 1);
+        if count.fetch_add(1, Ordering::SeqCst) == 0 {
+            machine.write(data + 32, &[9]);
+        }
+    });
+    rig.queue(16).run(SCALE, &[alias]);
+    assert_eq!((rig.u32(data), rig.u32(data + 32)), (1, 0), "memory is as the last pass left it");
+    let record = rig.finish().0.remove(0);
+    assert_eq!((record.deterministic, record.detail), (Some(false), None));
+}

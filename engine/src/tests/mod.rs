@@ -14,4 +14,5 @@ mod life;
 mod passes;
 mod records;
 mod rig;
+mod tool;
 mod untracked;

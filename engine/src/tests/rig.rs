@@ -4,7 +4,8 @@ use crate::fake::{Fake, GPU, KERNARG_POOL, RealQueue, VRAM_POOL, argument};
 use crate::handles::{Executable, Signal};
 use crate::runtime::{LoadedCodeObject, Runtime};
 use crate::shared_memory::signal_value;
-use crate::{Allocation, Engine, Source};
+use crate::tool::Tool;
+use crate::{Access, Allocation, Attachments, Engine, Source};
 use hsa_replay_contract::report::{Reader, Writer};
 use hsa_replay_contract::{Dispatch, Record, Settings, Summary};
 use std::ffi::OsString;
@@ -51,6 +52,15 @@ impl Rig {
 
     /// With more options, by their variables without the prefix.
     pub(super) fn with(options: &[(&str, &str)]) -> Self {
+        Self::attached(options, Attachments::default())
+    }
+
+    /// With a tool.
+    pub(super) fn with_tool(tool: impl Tool + 'static) -> Self {
+        Self::attached(&[], Attachments { tool: Some(Box::new(tool)), ..Attachments::default() })
+    }
+
+    fn attached(options: &[(&str, &str)], attachments: Attachments) -> Self {
         let fake = Fake::new();
         let folder = tempfile::tempdir().expect("a folder");
         let base = [("PASSES", "3"), ("TIMEOUT", "30"), ("BUDGET", "1G")];
@@ -62,7 +72,7 @@ impl Rig {
         let settings = Settings::from_environment(variables, |_| Ok(Vec::new())).expect("good settings");
         let report = Writer::open(&folder.path().join("report.jsonl"), std::process::id()).expect("a report");
         let runtime: Arc<dyn Runtime> = Arc::<Fake>::clone(&fake);
-        let engine = Engine::start(runtime, settings, report, crate::Attachments::default()).expect("starts");
+        let engine = Engine::start(runtime, settings, report, attachments).expect("starts");
         let load_base = fake.machine(|machine| machine.allocate(IMAGE_BYTES));
         let counter = load_base + SEGMENT.0;
         let rig = Self { fake, engine, folder, queues: AtomicU64::new(0), counter, load_base };
@@ -154,6 +164,16 @@ impl Rig {
     pub(super) fn track(&self, address: u64, bytes: u64) {
         let source = Source::Pool { pool: VRAM_POOL, flags: 0 };
         self.engine.memory_allocated(&Allocation { address, bytes, source });
+    }
+
+    /// Physical memory of the application, mapped and open to the agent; the simulation has no two addresses of one memory.
+    pub(super) fn map(&self, physical: u64) -> u64 {
+        const BYTES: u64 = 4096;
+        let address = self.fake.machine(|machine| machine.allocate(BYTES));
+        let source = Source::VirtualMemory { pool: Some(VRAM_POOL), physical, offset: 0 };
+        self.engine.memory_allocated(&Allocation { address, bytes: BYTES, source });
+        self.engine.memory_access(address, BYTES, Access { agent: GPU, writes: true });
+        address
     }
 
     /// What the hook does around a free.

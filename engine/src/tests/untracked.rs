@@ -288,3 +288,12 @@ fn a_variable_that_the_program_placed_in_host_memory_declines() {
     assert_eq!(records[0].outcome, Outcome::Replayed, "only the kernel's own module counts");
     assert!(declined(&records[1]).contains("variable of its module"));
 }
+
+#[test]
+fn pointers_in_memory_that_an_argument_leads_to_by_another_mapping_are_followed() {
+    let rig = Rig::new();
+    let out = host(&rig);
+    let (table, alias) = (rig.map(1), rig.map(1));
+    rig.fake.machine(|machine| machine.write(table, &out.to_le_bytes()));
+    assert!(declined(&scale(rig, alias, 0)).starts_with("argument 0"));
+}

@@ -6,6 +6,7 @@
 //! them out. In memory that the kernel can reach such a write looks like the kernel's own.
 
 use super::Window;
+use super::finish::Cut;
 use super::inspect::Inspection;
 use super::passes::Evidence;
 use super::snapshot::Workspace;
@@ -74,24 +75,53 @@ impl Unreached {
         let Some((first, later)) = self.passes.split_first() else {
             return true;
         };
-        let is_foreign = |region, offset| {
-            writes.iter().any(|write| write.region == region && write.offsets.contains(&offset))
-        };
+        let own = first.left.iter().map(|(&region, (changes, left))| {
+            let foreign = writes.iter().filter(|write| write.region == region);
+            (region, left, without(&changes.ranges, foreign.map(|write| &write.offsets)))
+        });
+        let own: Vec<(usize, &WrittenBytes, Vec<Range<u64>>)> = own.collect();
         later.iter().all(|pass| {
             pass.reached_hash == first.reached_hash
-                && first.left.iter().all(|(region, (changes, left))| {
-                    let same = |offset: u64| {
-                        let now = pass.left.get(region).and_then(|(_, now)| byte(now, offset));
-                        is_foreign(*region, offset) || now == byte(left, offset)
-                    };
-                    changes.ranges.iter().cloned().flatten().all(same)
+                && own.iter().all(|(region, left, ranges)| {
+                    let now = pass.left.get(region).map(|(_, now)| now);
+                    ranges.iter().all(|range| same(left, now, range))
                 })
         })
     }
 }
 
-fn byte(left: &WrittenBytes, offset: u64) -> Option<u8> {
-    left.split(offset, 1).next().and_then(|(_, bytes)| bytes.map(|bytes| bytes[0]))
+/// Ranges less others; both ascending and without overlap.
+fn without<'a>(ranges: &[Range<u64>], taken: impl Iterator<Item = &'a Range<u64>>) -> Vec<Range<u64>> {
+    let mut taken = taken.peekable();
+    let mut rest = Vec::new();
+    for range in ranges {
+        let mut start = range.start;
+        while let Some(hole) = taken.peek().filter(|hole| hole.start < range.end) {
+            if start < hole.start {
+                rest.push(start..hole.start);
+            }
+            start = start.max(hole.end);
+            if hole.end > range.end {
+                break;
+            }
+            taken.next();
+        }
+        if start < range.end {
+            rest.push(start..range.end);
+        }
+    }
+    rest
+}
+
+/// Whether two passes left the same in a range.
+fn same(first: &WrittenBytes, now: Option<&WrittenBytes>, range: &Range<u64>) -> bool {
+    let length = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
+    first.split(range.start, length).all(|(part, bytes)| match now {
+        None => bytes.is_none(),
+        Some(now) => now
+            .split(range.start + part.start as u64, part.len())
+            .all(|(piece, now)| now == bytes.map(|bytes| &bytes[piece])),
+    })
 }
 
 /// Offsets that lie in the ranges of some passes but not of all, each with the last pass that has them.
@@ -120,11 +150,16 @@ fn unequal(passes: &[&[Range<u64>]]) -> Vec<(Range<u64>, usize)> {
 
 impl Window<'_> {
     /// Puts back what others wrote and a restore has undone, and takes it out of the evidence. The last pass that was compared
-    /// is the last that ran, and memory is as it left it.
-    pub(super) fn keep_foreign(&mut self, plan: &Plan, workspace: &mut Workspace, evidence: &mut Evidence) {
+    /// is the last that ran, and memory is as it left it. Gives how the window ends when that failed: the others' data is lost.
+    pub(super) fn keep_foreign(
+        &mut self,
+        plan: &Plan,
+        workspace: &mut Workspace,
+        evidence: &mut Evidence,
+    ) -> Option<Cut> {
         let writes = evidence.unreached.writes();
         if writes.is_empty() {
-            return;
+            return None;
         }
         let deadline = Instant::now() + self.process.settings.timeout;
         let mover = Mover::new(self.process, self.agent.agent, Direction::ToDevice, deadline);
@@ -151,11 +186,18 @@ impl Window<'_> {
         let bytes: u64 = writes.iter().map(|write| write.offsets.end - write.offsets.start).sum();
         let at = plan.regions[writes[0].region].base + writes[0].offsets.start;
         let became = if kept { "their last value was kept" } else { "they could not all be put back" };
-        self.record.detail = Some(format!(
-            "{}: others wrote {bytes} bytes during the window, the first at {at:#x}; {became}",
-            Reason::ForeignWrite.name()
-        ));
+        let said = format!("others wrote {bytes} bytes during the window, the first at {at:#x}; {became}");
         self.leave_out(&writes, evidence);
+        if !kept {
+            return Some(Cut { tainted: true, ..Cut::new(Reason::ForeignWrite, said) });
+        }
+        let said = format!("{}: {said}", Reason::ForeignWrite.name());
+        // What was allowed stays said.
+        self.record.detail = Some(match self.record.detail.take() {
+            Some(before) => format!("{said}; {before}"),
+            None => said,
+        });
+        None
     }
 
     /// The verdict on the kernel is about what it wrote.
@@ -187,6 +229,45 @@ impl Window<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    fn ascending(cuts: &BTreeSet<u64>) -> Vec<Range<u64>> {
+        let cuts: Vec<u64> = cuts.iter().copied().collect();
+        cuts.chunks_exact(2).map(|pair| pair[0]..pair[1]).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_left_of_ranges_is_what_the_others_do_not_hold(
+            cuts in prop::collection::btree_set(0_u64..60, 0..16),
+            holes in prop::collection::btree_set(0_u64..60, 0..16),
+        ) {
+            let (ranges, holes) = (ascending(&cuts), ascending(&holes));
+            let rest = without(&ranges, holes.iter());
+            let holds = |ranges: &[Range<u64>], offset| ranges.iter().any(|range| range.contains(&offset));
+            for offset in 0..60 {
+                prop_assert_eq!(holds(&rest, offset), holds(&ranges, offset) && !holds(&holes, offset));
+            }
+            prop_assert!(rest.iter().all(|range| range.start < range.end));
+        }
+    }
+
+    #[test]
+    fn passes_left_the_same_where_their_bytes_are_equal_or_neither_has_any() {
+        let written = |offset, bytes: &[u8]| {
+            let mut written = WrittenBytes::new();
+            written.push(offset, bytes);
+            written
+        };
+        let first = written(2, &[1, 2, 3]);
+        assert!(same(&first, Some(&written(1, &[9, 1, 2, 3, 4])), &(2..5)));
+        assert!(same(&first, Some(&first), &(0..10)));
+        assert!(same(&first, None, &(5..10)));
+        for other in [written(2, &[1, 2, 4]), written(2, &[1, 2]), written(2, &[1, 2, 3, 0])] {
+            assert!(!same(&first, Some(&other), &(0..6)));
+        }
+        assert!(!same(&first, None, &(0..3)));
+    }
 
     #[test]
     fn offsets_that_not_every_pass_has_are_found_with_the_last_that_has_them() {

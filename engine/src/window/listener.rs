@@ -2,7 +2,7 @@
 
 use super::{Refusal, Window};
 use crate::sync::Arc;
-use crate::tool::{Choice, Listener};
+use crate::tool::{self, Choice, Listener};
 use hsa_replay_contract::Reason;
 use std::num::NonZeroU16;
 
@@ -33,15 +33,15 @@ impl Window<'_> {
         let Some(tool) = &self.process.attachments.tool else {
             return Ok(());
         };
-        let (passes, listener, until_stopped) =
-            match tool.configure(&self.record, self.agent.agent, self.plan.passes) {
-                Choice::Leave(why, listener) => {
-                    self.plan.listener = Some(listener);
-                    return Err(Refusal::with(Reason::Tool, why));
-                }
-                Choice::Passes(passes, listener) => (passes, listener, false),
-                Choice::UntilStopped(bound, listener) => (bound, listener, true),
-            };
+        let choice = tool::call(|| tool.configure(&self.record, self.agent.agent, self.plan.passes));
+        let (passes, listener, until_stopped) = match choice {
+            Choice::Leave(why, listener) => {
+                self.plan.listener = Some(listener);
+                return Err(Refusal::with(Reason::Tool, why));
+            }
+            Choice::Passes(passes, listener) => (passes, listener, false),
+            Choice::UntilStopped(bound, listener) => (bound, listener, true),
+        };
         self.plan = PassPlan { passes, until_stopped, listener: Some(listener) };
         Ok(())
     }
@@ -59,26 +59,26 @@ impl Window<'_> {
             progress.pass(pass + 1, if self.plan.until_stopped { 0 } else { self.plan.most() });
         }
         if let Some(listener) = &self.plan.listener {
-            listener.pass_enter(pass);
+            tool::call(|| listener.pass_enter(pass));
         }
     }
 
     /// The pass that is the record's last one has ended.
     pub(super) fn tell_exit(&self) {
         if let (Some(listener), Some(pass)) = (&self.plan.listener, self.record.passes.last()) {
-            listener.pass_exit(pass);
+            tool::call(|| listener.pass_exit(pass));
         }
     }
 
     /// Whether the tool wants no further pass.
     pub(super) fn is_stopped_by_tool(&self) -> bool {
-        self.plan.listener.as_ref().is_some_and(|listener| !listener.goes_on())
+        self.plan.listener.as_ref().is_some_and(|listener| !tool::call(|| listener.goes_on()))
     }
 
     /// The window is closed, or its last pass goes on without it.
     pub(super) fn tell_closed(&self, running: bool) {
         if let Some(listener) = &self.plan.listener {
-            listener.closed(&self.record, running);
+            tool::call(|| listener.closed(&self.record, running));
         }
     }
 }

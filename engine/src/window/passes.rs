@@ -116,7 +116,7 @@ impl Window<'_> {
                 break;
             }
             if let Some(cut) = self.must_stop(&ready) {
-                self.keep_foreign(&ready.plan, workspace, &mut evidence);
+                let cut = self.keep_foreign(&ready.plan, workspace, &mut evidence).unwrap_or(cut);
                 return self.end(forwarder, &ready, &evidence, Some(cut));
             }
             // The next pass must be possible before memory is put back for it.
@@ -124,7 +124,7 @@ impl Window<'_> {
                 Ok(completion) => completion,
                 Err(error) => {
                     let cut = Cut::new(Reason::InternalError, error.to_string());
-                    self.keep_foreign(&ready.plan, workspace, &mut evidence);
+                    let cut = self.keep_foreign(&ready.plan, workspace, &mut evidence).unwrap_or(cut);
                     return self.end(forwarder, &ready, &evidence, Some(cut));
                 }
             };
@@ -133,8 +133,8 @@ impl Window<'_> {
                 return self.end(forwarder, &ready, &evidence, Some(cut));
             }
         }
-        self.keep_foreign(&ready.plan, workspace, &mut evidence);
-        self.end(forwarder, &ready, &evidence, None)
+        let cut = self.keep_foreign(&ready.plan, workspace, &mut evidence);
+        self.end(forwarder, &ready, &evidence, cut)
     }
 
     /// Reasons to let the pass that just ended be the last.

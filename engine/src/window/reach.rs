@@ -14,7 +14,8 @@ use super::{Refusal, Window};
 use crate::inventory::{Exclusion, Record, Region, RegionKind};
 use crate::shared_memory::read_host;
 use crate::store::{Plan, Store};
-use std::collections::VecDeque;
+use crate::sync::Arc;
+use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::time::Instant;
 
@@ -51,6 +52,8 @@ enum Root {
 struct Search<'a> {
     plan: &'a Plan,
     targets: Targets,
+    /// Regions that are mappings of the same physical memory, by its number.
+    siblings: HashMap<u64, Vec<usize>>,
     /// What led to each region, once something did.
     roots: Vec<Option<Root>>,
     next: VecDeque<usize>,
@@ -83,7 +86,7 @@ impl Window<'_> {
             return Ok(vec![true; plan.regions.len()]);
         }
         let outside = self.process.inventory.unrestored(self.agent.agent);
-        let mut search = Search::new(plan, &outside);
+        let mut search = Search::new(plan, &outside, &self.process.inventory.mappings(self.agent.agent));
         for pointer in pointers {
             match search.targets.find(pointer.address) {
                 Some(Target::Captured(region)) => search.reach(region, Root::Argument(pointer.argument)),
@@ -172,7 +175,18 @@ fn variable_at(plan: &Plan, address: u64) -> Option<&str> {
 }
 
 impl<'a> Search<'a> {
-    fn new(plan: &'a Plan, outside: &[Record]) -> Self {
+    fn new(plan: &'a Plan, outside: &[Record], mappings: &[Arc<Region>]) -> Self {
+        let mut siblings: HashMap<u64, Vec<usize>> = HashMap::new();
+        for (at, region) in plan.regions.iter().enumerate() {
+            if let Some(physical) = region.physical() {
+                siblings.entry(physical.number).or_default().push(at);
+            }
+        }
+        // Memory that is mapped twice is captured by one of its addresses and reached by any.
+        let aliases = mappings.iter().filter_map(|region| {
+            let captured = siblings.get(&region.physical()?.number)?;
+            Some((range(region), Target::Captured(*captured.first()?)))
+        });
         let captured =
             plan.regions.iter().enumerate().map(|(at, region)| (range(region), Target::Captured(at)));
         let unrestored = outside.iter().map(|record| {
@@ -181,7 +195,8 @@ impl<'a> Search<'a> {
         });
         Self {
             plan,
-            targets: Targets::new(captured.chain(unrestored).collect()),
+            targets: Targets::new(captured.chain(aliases).chain(unrestored).collect()),
+            siblings,
             roots: vec![None; plan.regions.len()],
             next: VecDeque::new(),
             found: None,
@@ -191,9 +206,14 @@ impl<'a> Search<'a> {
 
     /// Something leads to a region.
     fn reach(&mut self, region: usize, root: Root) {
-        if self.roots[region].is_none() {
-            self.roots[region] = Some(root);
-            self.next.push_back(region);
+        if self.roots[region].is_some() {
+            return;
+        }
+        let physical = self.plan.regions[region].physical();
+        let same = physical.and_then(|physical| self.siblings.get(&physical.number));
+        for &at in same.map_or(&[region][..], Vec::as_slice) {
+            self.roots[at] = Some(root);
+            self.next.push_back(at);
         }
     }
 

@@ -1,0 +1,87 @@
+//! A tool that uses the runtime in its callbacks.
+
+use super::rig::{COUNT, Rig};
+use crate::agent::AgentState;
+use crate::fence::{self, FencedCopy};
+use crate::handles::{Agent, Signal};
+use crate::process::Process;
+use crate::tool::{Choice, Listener, Tool};
+use hsa_replay_contract::record::Pass;
+use hsa_replay_contract::{Dispatch, Outcome};
+use std::num::NonZeroU16;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+/// Copies in every callback, by both kinds of call.
+#[derive(Clone, Default)]
+struct Copier {
+    world: Arc<OnceLock<(Arc<Process>, Vec<Arc<AgentState>>)>>,
+    submitted: Arc<AtomicUsize>,
+}
+
+impl std::fmt::Debug for Copier {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Copier")
+    }
+}
+
+impl Copier {
+    fn copy(&self) {
+        let (process, agents) = self.world.get().expect("set before the first dispatch");
+        drop(fence::begin_sync(agents.clone(), Some(Instant::now() + Duration::from_secs(3600))));
+        let copy =
+            FencedCopy { agents: agents.clone(), dependencies: Vec::new(), completion: Signal(0), order: 0 };
+        let submitted = Arc::clone(&self.submitted);
+        let submit = move || {
+            submitted.fetch_add(1, Ordering::SeqCst);
+            Ok(())
+        };
+        let before = self.submitted.load(Ordering::SeqCst);
+        fence::submit_or_defer(process, copy, submit).expect("accepted");
+        assert_eq!(
+            self.submitted.load(Ordering::SeqCst),
+            before + 1,
+            "a tool that waits for its copy waits for ever"
+        );
+    }
+}
+
+impl Tool for Copier {
+    fn configure(&self, _: &Dispatch, _: Agent, passes: NonZeroU16) -> Choice {
+        self.copy();
+        Choice::Passes(passes, Arc::new(self.clone()))
+    }
+}
+
+impl Listener for Copier {
+    fn pass_enter(&self, _: u32) {
+        self.copy();
+    }
+
+    fn pass_exit(&self, _: &Pass) {
+        self.copy();
+    }
+
+    fn goes_on(&self) -> bool {
+        self.copy();
+        true
+    }
+
+    fn closed(&self, _: &Dispatch, _: bool) {
+        self.copy();
+    }
+}
+
+#[test]
+fn copies_of_a_tool_wait_for_no_window_and_end_none() {
+    let copier = Copier::default();
+    let rig = Rig::with_tool(copier.clone());
+    let world = (Arc::clone(&rig.engine.process), rig.engine.agents.clone());
+    assert!(copier.world.set(world).is_ok());
+    let data = rig.allocate(64);
+    rig.queue(16).run(COUNT, &[data]);
+    let record = rig.finish().0.remove(0);
+    assert_eq!((record.outcome, record.detail, record.passes.len()), (Outcome::Replayed, None, 3));
+    assert_eq!(copier.submitted.load(Ordering::SeqCst), 1 + 3 + 3 + 2 + 1);
+}
