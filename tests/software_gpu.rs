@@ -22,6 +22,14 @@ fn the_runtime_starts_again_and_exported_memory_outlives_its_handle(release: Rel
     Victim::hsa("virtual_memory", "increment", release).alone().run().well();
 }
 
+/// The runtime asks for releases of system scope wherever somebody else looks next.
+fn correct_programs_give_the_same_with_a_write_back_cache(release: Release) {
+    for name in ["saxpy", "reduction", "streams"] {
+        let victim = Victim::hip(name, release);
+        victim.alone().variable("MODEL_GPU_CACHE", "1").run().same_as(victim.plain().well());
+    }
+}
+
 fn on_two_agents(release: Release, words: &[&str]) -> Run {
     let victim =
         Victim { arguments: words.iter().map(Into::into).collect(), ..Victim::hip("peer_access", release) };
@@ -87,6 +95,7 @@ on_both_releases! {
     two_processes_share_memory_and_an_event
     two_processes_share_a_signal
     the_runtime_starts_again_and_exported_memory_outlives_its_handle
+    correct_programs_give_the_same_with_a_write_back_cache
     peers_copy_and_read_each_others_memory
     memory_of_a_peer_is_out_of_reach_without_access
     a_store_to_a_wild_address_is_a_memory_fault

@@ -36,6 +36,8 @@ pub struct Config {
     pub faults: Arc<FaultPlan>,
     /// Decides the order in which work that may overlap is done.
     pub seed: u64,
+    /// Stores of waves to ordinary VRAM stay in a write-back cache of their agent until a release of system scope.
+    pub caches: bool,
 }
 
 /// A machine with its agents. Queues run on threads of their own from their creation on.
@@ -69,6 +71,7 @@ impl Machine {
         }
         guard::install();
         let memory = Memory::new(config.agents, config.vram_bytes)?;
+        let memory = if config.caches { memory.with_caches() } else { memory };
         let doorbells = Doorbells::new(config.agents);
         Ok(Arc::new_cyclic(|this| Self {
             pool: Pool::new(config.helpers),

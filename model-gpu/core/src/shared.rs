@@ -80,6 +80,12 @@ impl<'v> Span<'v> {
         Self { at, bytes, view: PhantomData }
     }
 
+    /// Address of the first byte.
+    #[must_use]
+    pub(crate) fn start(self) -> *mut u8 {
+        self.at
+    }
+
     /// Length in bytes.
     #[must_use]
     pub fn len(self) -> usize {

@@ -36,9 +36,10 @@ impl Bench {
             helpers: 1,
             faults,
             seed: 0,
+            caches: false,
         };
         let machine = Machine::new(config).expect("a machine");
-        let rights = Rights { writable: true, executable: true, public: false };
+        let rights = Rights { writable: true, executable: true, public: false, coherent: false };
         let request = Request { agent: 0, kind: Kind::Vram, address: BASE, bytes: BYTES, user: 0, rights };
         let buffer = machine.memory.allocate(&request).expect("vram");
         machine.memory.map(buffer.id, 1).expect("free");

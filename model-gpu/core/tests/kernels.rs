@@ -193,7 +193,7 @@ fn registered(program: &Program) -> (*mut libc::c_void, u64) {
         libc::mmap(core::ptr::null_mut(), 4096, access, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0)
     };
     assert_ne!(page, libc::MAP_FAILED);
-    let rights = Rights { writable: true, executable: false, public: false };
+    let rights = Rights { writable: true, executable: false, public: false, coherent: false };
     let user = page.expose_provenance() as u64;
     let request = Request { agent: 0, kind: Kind::User, address: TARGET, bytes: 4096, user, rights };
     let buffer = program.machine.memory.allocate(&request).expect("the page exists");

@@ -71,6 +71,34 @@ pub struct Span {
     pub length: u64,
     /// Host address of the byte at `start`.
     pub host: *mut u8,
+    /// Accesses go by [`AddressSpace::cache`] and never straight to `host`.
+    pub cached: bool,
+}
+
+/// A write-back cache in front of memory, shared by all waves that reach it. Memory is named by its host address.
+///
+/// An access with `through` has system scope: it takes effect in memory before it returns.
+pub trait Cache {
+    /// Loads `to.len()` bytes; naturally aligned values of up to 8 bytes at once.
+    ///
+    /// # Safety
+    /// The bytes at `host` lie in a cached [`Span`], and the call is made before its promise ends.
+    unsafe fn load(&self, host: *mut u8, to: &mut [u8]);
+
+    /// Stores `from`; naturally aligned values of up to 8 bytes at once.
+    ///
+    /// # Safety
+    /// As for [`load`](Self::load), and the span permits writes.
+    unsafe fn store(&self, host: *mut u8, from: &[u8], through: bool);
+
+    /// Replaces a value of `bytes` bytes, 4 or 8, by `f` of it in one step; gives the old value.
+    ///
+    /// # Safety
+    /// As for [`store`](Self::store), and `host` is a multiple of `bytes`.
+    unsafe fn modify(&self, host: *mut u8, bytes: usize, through: bool, f: &dyn Fn(u64) -> u64) -> u64;
+
+    /// Writes everything that was stored so far to memory.
+    fn write_back(&self);
 }
 
 /// The memory that a wave can address with FLAT, GLOBAL, SMEM and MUBUF instructions, once LDS and scratch
@@ -91,4 +119,9 @@ pub unsafe trait AddressSpace {
     /// # Errors
     /// [`MemoryFault`] naming `address` when nothing is mapped there or the permission is missing.
     fn translate(&self, address: u64, access: Access) -> Result<Span, MemoryFault>;
+
+    /// The cache in front of spans that say so; must exist if there are any.
+    fn cache(&self) -> Option<&dyn Cache> {
+        None
+    }
 }

@@ -39,7 +39,7 @@ mod tests;
 mod wave;
 mod workgroup;
 
-pub use address_space::{Access, AddressSpace, FaultReason, MemoryFault, Span};
+pub use address_space::{Access, AddressSpace, Cache, FaultReason, MemoryFault, Span};
 pub use code::CodeCache;
 pub use disassembly::{Disassembly, disassemble};
 pub use environment::Environment;

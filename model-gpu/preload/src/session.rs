@@ -82,6 +82,7 @@ impl Session {
             helpers: settings.helpers,
             faults: settings.faults.clone(),
             seed: settings.seed,
+            caches: settings.cache,
         };
         let machine = Machine::new(config).inspect_err(|error| say!("cannot make the device: {error}"))?;
         let identity = machine.memory.backing().identity()?;

@@ -28,6 +28,8 @@ pub(crate) struct Settings {
     pub(crate) helpers: usize,
     /// `MODEL_GPU_SEED`: decides the order of work that may overlap.
     pub(crate) seed: u64,
+    /// `MODEL_GPU_CACHE`: stores of waves stay in a write-back cache until a release of system scope.
+    pub(crate) cache: bool,
 }
 
 impl Default for Settings {
@@ -42,6 +44,7 @@ impl Default for Settings {
             faults: Arc::default(),
             helpers: cores.saturating_sub(1).min(63),
             seed: 0,
+            cache: false,
         }
     }
 }
@@ -64,6 +67,7 @@ impl Settings {
         };
         settings.strict_vram = flag("MODEL_GPU_STRICT_VRAM", settings.strict_vram);
         settings.counters = flag("MODEL_GPU_COUNTERS", settings.counters);
+        settings.cache = flag("MODEL_GPU_CACHE", settings.cache);
         settings.log = flag("MODEL_GPU_LOG", settings.log);
         if let Some(value) = text("MODEL_GPU_AGENTS") {
             match value.parse() {
@@ -137,10 +141,12 @@ mod tests {
             ("MODEL_GPU_LOG", "on"),
             ("MODEL_GPU_HELPERS", "0"),
             ("MODEL_GPU_SEED", "7"),
+            ("MODEL_GPU_CACHE", "1"),
             ("MODEL_GPU_FAULTS", "copy#1=fail"),
         ]);
         assert_eq!((numbers(&settings), settings.seed), ((2, 16 << 30, 0), 7));
         assert_eq!((settings.strict_vram, settings.counters, settings.log), (false, true, true));
+        assert!(settings.cache && !Settings::default().cache);
         assert!(format!("{:?}", settings.faults).contains("Copy"));
     }
 

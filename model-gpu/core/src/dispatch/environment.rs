@@ -82,7 +82,10 @@ pub(super) fn fault(fault: &MemoryFault) -> memory::Fault {
 unsafe impl model_gpu_isa::AddressSpace for View<'_> {
     fn translate(&self, address: u64, wanted: model_gpu_isa::Access) -> Result<Span, MemoryFault> {
         match self.extent(address, access(wanted)) {
-            Ok((start, length, host)) => Ok(Span { start, length, host }),
+            Ok((start, length, host)) => {
+                let cached = self.is_cached(address);
+                Ok(Span { start, length, host, cached })
+            }
             Err(fault) => {
                 let reason = match fault.reason {
                     memory::Reason::NotPresent => model_gpu_isa::FaultReason::Unmapped,
@@ -94,6 +97,11 @@ unsafe impl model_gpu_isa::AddressSpace for View<'_> {
                 Err(MemoryFault { address: fault.address, access: wanted, reason })
             }
         }
+    }
+
+    fn cache(&self) -> Option<&dyn model_gpu_isa::Cache> {
+        let cache = View::cache(self)?;
+        Some(cache)
     }
 }
 

@@ -141,7 +141,7 @@ pub(super) fn user_registers(
     }
     let (count, first) = descriptor.preload;
     for i in 0..u64::from(count) {
-        words.push(view.load(launch.packet.kernarg.wrapping_add(4 * (u64::from(first) + i)))?);
+        words.push(view.load_as_wave(launch.packet.kernarg.wrapping_add(4 * (u64::from(first) + i)))?);
     }
     words.truncate(usize::from(descriptor.user_sgprs));
     Ok(words)

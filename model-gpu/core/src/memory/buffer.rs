@@ -31,6 +31,8 @@ pub struct Rights {
     pub executable: bool,
     /// The program may map it (large BAR).
     pub public: bool,
+    /// Fine-grained or uncached: a store is visible to everybody at once.
+    pub coherent: bool,
 }
 
 /// One allocation. Its memory is given back when the last user (handle, mapping or import) is gone.

@@ -91,6 +91,17 @@ impl Range {
         own && host < end && host + self.bytes > start
     }
 
+    /// Whether stores of waves may stay in a cache: ordinary VRAM of this process's devices.
+    #[must_use]
+    pub fn is_cacheable(&self) -> bool {
+        match &self.owner {
+            Owner::Buffer(buffer) => {
+                buffer.kind == Kind::Vram && !buffer.rights.coherent && buffer.foreign.is_none()
+            }
+            Owner::Shared => false,
+        }
+    }
+
     /// The device address of a host address inside the range.
     #[must_use]
     pub fn device_address(&self, host: u64) -> Option<u64> {

@@ -6,6 +6,7 @@
 
 mod backing;
 mod buffer;
+mod cache;
 mod foreign;
 mod map;
 mod program;
@@ -27,6 +28,7 @@ pub use view::View;
 
 use crate::Refusal;
 use buffer::Lease;
+use cache::Cache;
 
 /// The page size of host and device.
 pub const PAGE: u64 = 4096;
@@ -86,6 +88,8 @@ pub struct Memory {
     /// Memory of other processes' devices, by the offset at which this program maps it.
     adopted: Mutex<Vec<Weak<Buffer>>>,
     map: RwLock<RangeMap>,
+    /// The cache of each agent; empty without caches.
+    caches: Vec<Cache>,
 }
 
 impl Memory {
@@ -114,7 +118,23 @@ impl Memory {
             next_id: AtomicU64::new(1),
             adopted: Mutex::default(),
             map: RwLock::default(),
+            caches: Vec::new(),
         })
+    }
+
+    /// Gives each agent a write-back cache.
+    #[must_use]
+    pub fn with_caches(mut self) -> Self {
+        self.caches = self.vram.iter().map(|_| Cache::new()).collect();
+        self
+    }
+
+    /// Takes what any agent's waves stored to `buffer` out of the caches, to memory: its mappings change, and the driver
+    /// flushes then.
+    fn flush(&self, buffer: &Buffer) {
+        for cache in &self.caches {
+            cache.write_back_range(buffer.host, buffer.bytes);
+        }
     }
 
     /// The memory file.
@@ -274,7 +294,10 @@ impl Memory {
     /// There is no such handle.
     pub fn free(&self, id: u64) -> Result<(), Refusal> {
         let buffer = self.buffers.lock().remove(&id).ok_or(Refusal::NotFound)?;
-        self.map_mut().remove_buffer(id);
+        let mut map = self.map_mut();
+        map.remove_buffer(id);
+        self.flush(&buffer);
+        drop(map);
         drop(buffer);
         Ok(())
     }
@@ -330,7 +353,9 @@ impl Memory {
     /// No such handle.
     pub fn unmap(&self, id: u64, agents: u64) -> Result<(), Refusal> {
         let buffer = self.buffer(id).ok_or(Refusal::NotFound)?;
-        self.map_mut().remove_agents(id, buffer.address, agents);
+        let mut map = self.map_mut();
+        map.remove_agents(id, buffer.address, agents);
+        self.flush(&buffer);
         Ok(())
     }
 
@@ -368,7 +393,10 @@ impl Memory {
     /// # Errors
     /// There is no such range.
     pub fn unmap_part(&self, buffer: &Buffer, address: u64, bytes: u64) -> Result<(), Refusal> {
-        if self.map_mut().remove_exact(buffer.id, address, bytes) { Ok(()) } else { Err(Refusal::NotFound) }
+        let mut map = self.map_mut();
+        let found = map.remove_exact(buffer.id, address, bytes);
+        self.flush(buffer);
+        if found { Ok(()) } else { Err(Refusal::NotFound) }
     }
 
     fn insert(
@@ -458,6 +486,6 @@ impl Memory {
     /// Memory as `agent` sees it, for a short while: nothing is unmapped while the view exists.
     #[must_use]
     pub fn view(&self, agent: usize) -> View<'_> {
-        View::new(self.map.read(), 1 << agent)
+        View::new(self.map.read(), 1 << agent, self.caches.get(agent))
     }
 }

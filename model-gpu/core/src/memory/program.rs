@@ -75,7 +75,7 @@ mod tests {
     }
 
     fn register(memory: &Memory, user: u64, bytes: u64, writable: bool) -> Result<(), Refusal> {
-        let rights = Rights { writable, executable: false, public: false };
+        let rights = Rights { writable, executable: false, public: false, coherent: false };
         let request = Request { agent: 0, kind: Kind::User, address: user, bytes, user, rights };
         memory.allocate(&request).map(|_| ())
     }

@@ -2,8 +2,10 @@
 
 use core::cell::Cell;
 
+use model_gpu_isa::Cache as _;
 use parking_lot::RwLockReadGuard;
 
+use super::cache::Cache;
 use super::map::{Access, Fault, RangeMap};
 use crate::shared::{Span, Word};
 
@@ -14,11 +16,57 @@ pub struct View<'m> {
     agents: u64,
     /// The range that was used last: accesses cluster.
     last: Cell<usize>,
+    /// The agent's cache, if the machine has any.
+    cache: Option<&'m Cache>,
 }
 
 impl<'m> View<'m> {
-    pub(super) fn new(map: RwLockReadGuard<'m, RangeMap>, agents: u64) -> Self {
-        Self { map, agents, last: Cell::new(usize::MAX) }
+    pub(super) fn new(map: RwLockReadGuard<'m, RangeMap>, agents: u64, cache: Option<&'m Cache>) -> Self {
+        Self { map, agents, last: Cell::new(usize::MAX), cache }
+    }
+
+    /// The agent's cache, if the machine has any. Loads and stores of the view itself go past it, as a copy engine's.
+    #[must_use]
+    pub(crate) fn cache(&self) -> Option<&Cache> {
+        self.cache
+    }
+
+    /// Whether waves reach `address`, which is mapped, by the cache.
+    #[must_use]
+    pub(crate) fn is_cached(&self, address: u64) -> bool {
+        self.cache.is_some() && self.range(address, Access::Read).is_ok_and(super::map::Range::is_cacheable)
+    }
+
+    /// A release of system scope: what the agent's waves stored so far is in memory when this returns.
+    pub(crate) fn write_back(&self) {
+        if let Some(cache) = self.cache {
+            cache.write_back();
+        }
+    }
+
+    /// Loads a word as a wave would.
+    ///
+    /// # Errors
+    /// The fault that the device would raise.
+    pub(crate) fn load_as_wave(&self, address: u64) -> Result<u32, Fault> {
+        let span = self.span(address, 4, Access::Read)?;
+        match self.cache {
+            Some(cache) if self.is_cached(address) => Ok(cache.load_word(span)),
+            _ => Ok(span.load(0)),
+        }
+    }
+
+    /// Stores a word to memory and over what the agent's waves stored there.
+    ///
+    /// # Errors
+    /// The fault that the device would raise.
+    pub(crate) fn store_through(&self, address: u64, value: u32) -> Result<(), Fault> {
+        let span = self.span(address, 4, Access::Write)?;
+        match self.cache {
+            Some(cache) if self.is_cached(address) => cache.store_word_through(span, value),
+            _ => span.store(0, value),
+        }
+        Ok(())
     }
 
     /// Changes whenever a mapping does.
@@ -128,7 +176,7 @@ mod tests {
     const AT: u64 = 0x7000_0000_0000;
 
     fn request(address: u64, bytes: u64) -> Request {
-        let rights = Rights { writable: true, executable: false, public: false };
+        let rights = Rights { writable: true, executable: false, public: false, coherent: false };
         Request { agent: 0, kind: Kind::Vram, address, bytes, user: 0, rights }
     }
 

@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -29,6 +30,15 @@ impl Program {
     }
 
     pub fn with_seed(seed: u64) -> Self {
+        Self::with(seed, false)
+    }
+
+    /// A machine whose agent has a write-back cache.
+    pub fn with_caches() -> Self {
+        Self::with(0, true)
+    }
+
+    fn with(seed: u64, caches: bool) -> Self {
         let config = Config {
             target: Target::default(),
             agents: 1,
@@ -38,9 +48,10 @@ impl Program {
             helpers: 1,
             faults: Arc::default(),
             seed,
+            caches,
         };
         let machine = Machine::new(config).expect("a machine");
-        let rights = Rights { writable: true, executable: true, public: false };
+        let rights = Rights { writable: true, executable: true, public: false, coherent: false };
         let request = Request { agent: 0, kind: Kind::Gtt, address: BASE, bytes: 1 << 20, user: 0, rights };
         let buffer = machine.memory.allocate(&request).expect("memory");
         machine.memory.map(buffer.id, 1).expect("free");
@@ -79,6 +90,28 @@ impl Program {
         view.store(at + 56, self.signal(index)).expect("mapped");
         view.store(self.amd + 56, index + 1).expect("mapped");
         view.store(at, 3u16).expect("mapped");
+    }
+
+    /// A barrier that waits for nothing, with a release fence.
+    pub fn barrier_releasing(&self, index: u64, scope: Scope) {
+        self.barrier(index, 0);
+        let at = self.ring + 64 * (index % SLOTS);
+        self.machine.memory.view(0).store(at, 3 | scope.release()).expect("mapped");
+    }
+
+    /// A queue of the copy engine.
+    pub fn copy_engine(&self) -> CopyEngine {
+        let ring = BASE + 0x30000;
+        let spec = QueueSpec {
+            kind: QueueKind::Sdma,
+            ring,
+            ring_bytes: 4096,
+            write_pointer: ring + 0x1000,
+            read_pointer: ring + 0x1008,
+            ..self.machine.queue(self.id).expect("exists").spec
+        };
+        let (_, doorbell) = self.machine.create_queue(spec).expect("sound");
+        CopyEngine { ring, doorbell, written: Cell::new(0) }
     }
 
     pub fn ring(&self, index: u64) {
@@ -139,6 +172,19 @@ impl Program {
 
     /// The same without a ring.
     pub fn publish(&self, index: u64, object: u64, items: u32, group: u16, argument: u64) {
+        self.publish_releasing(index, object, items, group, argument, Scope::None);
+    }
+
+    /// The same, with a release fence.
+    pub fn publish_releasing(
+        &self,
+        index: u64,
+        object: u64,
+        items: u32,
+        group: u16,
+        argument: u64,
+        scope: Scope,
+    ) {
         let view = self.machine.memory.view(0);
         let (at, arguments) = (self.ring + 64 * (index % SLOTS), BASE + 0x50000 + 64 * index);
         view.store(arguments, argument).expect("mapped");
@@ -153,16 +199,67 @@ impl Program {
         view.store(at + 40, arguments).expect("mapped");
         view.store(at + 56, self.signal(index)).expect("mapped");
         view.store(self.amd + 56, index + 1).expect("mapped");
-        view.store(at, 2u16).expect("mapped");
+        view.store(at, 2 | scope.release()).expect("mapped");
     }
 
     /// Allocates and maps memory at `address`; answers its handle.
     pub fn memory(&self, address: u64, bytes: u64) -> u64 {
-        let rights = Rights { writable: true, executable: false, public: false };
+        let rights = Rights { writable: true, executable: false, public: false, coherent: false };
         let request = Request { agent: 0, kind: Kind::Vram, address, bytes, user: 0, rights };
         let buffer = self.machine.memory.allocate(&request).expect("memory");
         self.machine.memory.map(buffer.id, 1).expect("free");
         buffer.id
+    }
+}
+
+/// The scope of a packet's release fence.
+#[derive(Clone, Copy, Debug)]
+pub enum Scope {
+    None,
+    Agent,
+    System,
+}
+
+impl Scope {
+    /// Bits 12:11 of a packet's header.
+    fn release(self) -> u16 {
+        (self as u16) << 11
+    }
+}
+
+/// A copy engine that copies single words.
+pub struct CopyEngine {
+    ring: u64,
+    doorbell: u64,
+    written: Cell<u64>,
+}
+
+impl CopyEngine {
+    /// The word at `from`, copied to where the test can read it. At most a hundred of them fit in the ring.
+    pub fn copy(&self, program: &Program, from: u64) -> u32 {
+        let (to, fence) = (self.ring + 0x2000, self.ring + 0x2008);
+        let halves = |address: u64| [address & 0xffff_ffff, address >> 32];
+        let done = self.written.get() + 1;
+        // COPY_LINEAR of 4 bytes, FENCE.
+        let packets = [&[1, 3, 0], &halves(from)[..], &halves(to), &[5], &halves(fence), &[done]].concat();
+        let view = program.machine.memory.view(0);
+        let start = self.written.get();
+        for (n, word) in (0..).zip(&packets) {
+            let word = u32::try_from(*word).expect("32 bits");
+            view.store(self.ring + start + 4 * n, word).expect("mapped");
+        }
+        drop(view);
+        self.written.set(start + 4 * packets.len() as u64);
+        let host = program.machine.memory.backing().host(self.doorbell);
+        // SAFETY: the doorbell page is mapped as long as the machine lives.
+        unsafe { Span::new(host, 8) }.store(0, self.written.get());
+        let load = |at| program.machine.memory.view(0).load::<u32>(at).expect("mapped");
+        let begin = Instant::now();
+        while u64::from(load(fence)) != done {
+            assert!(begin.elapsed() < Duration::from_secs(60), "the copy never ended");
+            std::thread::yield_now();
+        }
+        load(to)
     }
 }
 

@@ -8,6 +8,7 @@
 
 use super::operands::{accumulation, note, scalar_destination, source, vector};
 use super::{Illegal, Words};
+use crate::exec::memory::vector::{system_scope, write_back};
 use crate::instruction::{Encoding, Inst, Row};
 use crate::operand::{Kind, Src, Ty};
 use crate::wave::ACC_BASE;
@@ -106,6 +107,8 @@ pub(super) fn flat(words: Words<'_>) -> Result<Inst, Illegal> {
         loads_to_lds(row)?;
         inst.to_lds = true;
     }
+    // SC0 and SC1.
+    set_scope(&mut inst, words, low >> 16 & 1 == 1, low >> 25 & 1 == 1);
     let scalar = high >> 16 & 0x7f;
     let has_scalar = encoding != Encoding::Flat && scalar != OFF;
     if has_scalar {
@@ -125,6 +128,25 @@ pub(super) fn flat(words: Words<'_>) -> Result<Inst, Illegal> {
         result(&mut inst, high >> 24, acc)?;
     }
     Ok(inst)
+}
+
+/// Stores, atomics and write-backs of system scope are executed by functions of their own. On targets with scopes, stores
+/// and write-backs have system scope with SC0 and SC1 set, atomics with SC1, for SC0 asks them for a result (LLVM,
+/// "Memory Model GFX942"). Without, `buffer_wbl2` is for system scope alone ("Memory Model GFX90A").
+fn set_scope(inst: &mut Inst, words: Words<'_>, sc0: bool, sc1: bool) {
+    let op = &inst.row.op;
+    let scoped = words.target.architected_flat_scratch();
+    if inst.row.mnemonic == "buffer_wbl2" {
+        if !scoped || sc0 && sc1 {
+            inst.exec = write_back;
+        }
+        return;
+    }
+    let stores = op.traits.data != Ty::None || inst.row.mnemonic == "buffer_store_lds_dword";
+    let atomic = op.traits.data != Ty::None && op.dst != Ty::None;
+    if scoped && stores && sc1 && (sc0 || atomic) {
+        inst.exec = system_scope;
+    }
 }
 
 /// Only loads that fill one whole register have a form that loads to LDS.
@@ -153,6 +175,9 @@ fn buffer(words: Words<'_>, row: &'static Row, encoding: Encoding) -> Result<Ins
     let (low, high) = (words.first(), words.second()?);
     let mut inst = words.blank(row, encoding, 2);
     let from_lds = row.mnemonic == "buffer_store_lds_dword";
+    // In typed instructions SC1 made room for the opcode.
+    let sc1 = if encoding == Encoding::Mubuf { low >> 15 & 1 == 1 } else { high >> 21 & 1 == 1 };
+    set_scope(&mut inst, words, low >> 14 & 1 == 1, sc1);
     if row.op.dst == Ty::None && row.op.traits.data == Ty::None && !from_lds {
         return Ok(inst);
     }

@@ -32,7 +32,7 @@ unsafe impl AddressSpace for Memory {
         // Two spans, so that accesses can cross from one to the other.
         let (start, length) = if address < DATA { (CODE, DATA - CODE) } else { (DATA, CODE + SIZE - DATA) };
         let host = self.0[usize::try_from((start - CODE) / 8).expect("small")].get().cast();
-        Ok(Span { start, length, host })
+        Ok(Span { start, length, host, cached: false })
     }
 }
 

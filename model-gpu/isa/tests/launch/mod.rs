@@ -77,7 +77,7 @@ unsafe impl AddressSpace for Arena {
         if address < BASE || address - BASE >= self.size() {
             return Err(MemoryFault { address, access, reason: FaultReason::Unmapped });
         }
-        Ok(Span { start: BASE, length: self.size(), host: self.host() })
+        Ok(Span { start: BASE, length: self.size(), host: self.host(), cached: false })
     }
 }
 

@@ -207,6 +207,7 @@ unsafe extern "C" fn amdgpu_bo_va_op(
         writable: flags & PAGE_WRITEABLE != 0,
         executable: flags & PAGE_EXECUTABLE != 0,
         public: handle.buffer.rights.public,
+        coherent: handle.buffer.rights.coherent,
     };
     let map = || memory.map_part(&handle.buffer, offset, address, bytes, rights, 1 << handle.agent);
     let result = match operation {

@@ -83,7 +83,7 @@ impl Label {
                 (file, offset, identity(file).map_err(|_| error())?)
             }
         };
-        let Rights { writable, executable, public } = buffer.rights;
+        let Rights { writable, executable, public, coherent } = buffer.rights;
         Ok(Self {
             magic: MAGIC,
             memory: [device, inode],
@@ -93,7 +93,10 @@ impl Label {
             file,
             agent: u32::try_from(buffer.agent).unwrap_or(u32::MAX),
             kind: u32::from(buffer.kind == Kind::Vram),
-            rights: u32::from(writable) | u32::from(executable) << 1 | u32::from(public) << 2,
+            rights: u32::from(writable)
+                | u32::from(executable) << 1
+                | u32::from(public) << 2
+                | u32::from(coherent) << 3,
             told,
         })
     }
@@ -257,6 +260,7 @@ pub(crate) fn find(session: &Session, fd: RawFd) -> Option<Arc<Buffer>> {
         writable: label.rights & 1 != 0,
         executable: label.rights & 2 != 0,
         public: label.rights & 4 != 0,
+        coherent: label.rights & 8 != 0,
     };
     let request = Request {
         agent: usize::try_from(label.agent).ok()?,

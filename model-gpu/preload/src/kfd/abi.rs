@@ -118,6 +118,9 @@ pub(super) mod alloc {
     pub(in super::super) const USERPTR: u32 = 1 << 2;
     pub(in super::super) const DOORBELL: u32 = 1 << 3;
     pub(in super::super) const MMIO_REMAP: u32 = 1 << 4;
+    pub(in super::super) const EXT_COHERENT: u32 = 1 << 24;
+    pub(in super::super) const UNCACHED: u32 = 1 << 25;
+    pub(in super::super) const COHERENT: u32 = 1 << 26;
     pub(in super::super) const AQL_QUEUE_MEM: u32 = 1 << 27;
     pub(in super::super) const PUBLIC: u32 = 1 << 29;
     pub(in super::super) const EXECUTABLE: u32 = 1 << 30;

@@ -33,6 +33,7 @@ pub(super) fn alloc_memory_of_gpu(session: &Session, args: &mut AllocMemory) -> 
         writable: args.flags & alloc::WRITABLE != 0,
         executable: args.flags & alloc::EXECUTABLE != 0,
         public: args.flags & alloc::PUBLIC != 0,
+        coherent: args.flags & (alloc::COHERENT | alloc::UNCACHED | alloc::EXT_COHERENT) != 0,
     };
     if matches!(kind, Kind::Vram | Kind::Gtt | Kind::User) {
         session.tells_executable.get_or_init(|| !rights.executable);

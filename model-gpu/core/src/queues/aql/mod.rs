@@ -107,9 +107,17 @@ impl<'m> Processor<'m> {
             return Err(self.machine.memory.lost(host).into());
         }
         let Some(signal) = signal else { return Ok(()) };
+        self.release(header);
         self.free()?;
         self.complete(signal, began)?;
         Ok(())
+    }
+
+    /// The release fence at a packet's end.
+    fn release(&self, header: Header) {
+        if header.releases_to_system() {
+            self.view().write_back();
+        }
     }
 
     /// Device address of packet `index`.
@@ -273,6 +281,7 @@ impl<'m> Processor<'m> {
         let mut done = vec![false; launches.len()];
         let (machine, queue) = (self.machine, self.queue);
         let result = dispatch::execute_together(machine, queue, launches, &mut order, |index| {
+            self.release(Header(self.view().load(launches[index].packet_address)?));
             done[index] = true;
             while usize::try_from(self.next - first).ok().and_then(|at| done.get(at)) == Some(&true) {
                 self.free()?;

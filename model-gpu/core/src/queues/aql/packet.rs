@@ -37,6 +37,12 @@ impl Header {
         self.0 & 1 << 8 != 0
     }
 
+    /// Whether what the packet did must be visible to the whole system at its end: the release fence scope, bits 12:11,
+    /// is 2.
+    pub(super) fn releases_to_system(self) -> bool {
+        self.0 >> 11 & 3 == 2
+    }
+
     /// The packet's type: bits 7:0.
     pub(super) fn packet_type(self) -> PacketType {
         match self.0.to_le_bytes()[0] {

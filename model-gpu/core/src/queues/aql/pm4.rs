@@ -1,6 +1,6 @@
 //! PM4 commands inside vendor packets, as far as runtimes send them to compute queues.
 //!
-//! The packet jumps to an indirect buffer. Cache commands have nothing to do here: memory is coherent.
+//! The packet jumps to an indirect buffer. Of cache commands only the write-back has something to do.
 
 use super::Trouble;
 use super::packet::COMPLETION;
@@ -15,6 +15,9 @@ mod opcode {
     pub const INDIRECT_BUFFER: u32 = 0x3f;
     pub const ACQUIRE_MEM: u32 = 0x58;
 }
+
+/// TC_WB_ACTION_ENA of ACQUIRE_MEM's CP_COHER_CNTL: write the second-level cache back.
+const WRITE_BACK: u32 = 1 << 18;
 
 /// Longest indirect buffer, in words: the length field has 20 bits.
 const LONGEST: u32 = 1 << 20;
@@ -44,7 +47,12 @@ pub(super) fn execute(view: &View<'_>, address: u64) -> Result<Signal, Trouble> 
             count => count + 1,
         };
         match opcode_of(header) {
-            Some(opcode::NOP | opcode::ACQUIRE_MEM) => {}
+            Some(opcode::NOP) => {}
+            Some(opcode::ACQUIRE_MEM) => {
+                if view.load::<u32>(place.wrapping_add(4))? & WRITE_BACK != 0 {
+                    view.write_back();
+                }
+            }
             Some(opcode::WRITE_DATA) => write_data(view, place, count)?,
             Some(other) => return Err(unsupported(format!("PM4 command with unknown opcode {other:#04x}"))),
             None => return Err(unsupported(format!("PM4 command {header:#010x} is not of type 3"))),
@@ -69,7 +77,7 @@ fn write_data(view: &View<'_>, place: u64, count: u32) -> Result<(), Trouble> {
         | u64::from(view.load::<u32>(place.wrapping_add(12))?) << 32;
     for i in 0..u64::from(count.saturating_sub(3)) {
         let word: u32 = view.load(place.wrapping_add(16 + 4 * i))?;
-        view.store(to.wrapping_add(4 * i), word)?;
+        view.store_through(to.wrapping_add(4 * i), word)?;
     }
     Ok(())
 }

@@ -247,7 +247,23 @@ pub(crate) const buffer_store_lds_dword: Op = Op {
     traits: Traits::NONE,
 };
 
-/// Cache write-back and invalidation: host memory is coherent, so ordering is all that is left of it.
+/// Executes a store or an atomic of system scope.
+pub(crate) fn system_scope(cx: &mut Context<'_>, inst: &Inst) -> Flow {
+    cx.memory.system_scope = true;
+    let flow = (inst.row.op.exec)(cx, inst);
+    cx.memory.system_scope = false;
+    flow
+}
+
+/// A write-back of system scope: what the device's cache holds goes to memory.
+pub(crate) fn write_back(cx: &mut Context<'_>, _: &Inst) -> Flow {
+    std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
+    cx.memory.write_back();
+    Flow::Next
+}
+
+/// Write-back of less than system scope, and invalidation: all waves of a device share one cache, which holds nothing but
+/// what was stored, so ordering is all that is left of it.
 pub(crate) const cache_control: Op = Op {
     exec: |_, _| {
         std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
