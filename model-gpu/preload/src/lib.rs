@@ -7,6 +7,7 @@
 mod drm;
 mod interpose;
 mod kfd;
+mod product;
 mod session;
 mod settings;
 mod sysfs;

@@ -4,10 +4,10 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::RawFd;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Weak};
 
 use model_gpu_core::memory::{Buffer, identity};
-use model_gpu_core::{Config, Machine, Target, say};
+use model_gpu_core::{Config, Machine, say};
 use parking_lot::Mutex;
 
 use crate::drm::share::Shared;
@@ -32,8 +32,6 @@ pub(crate) struct Session {
     pub(crate) settings: &'static Settings,
     /// Which open files are the device's.
     identity: (u64, u64),
-    /// The program's runtime says which of its memory is executable: the first it allocated is not.
-    pub(crate) tells_executable: OnceLock<bool>,
     /// Ranges of the program's memory that are shared by address.
     pub(crate) svm: Svm,
     /// Memory that descriptors stand for.
@@ -74,7 +72,7 @@ impl Session {
     fn new() -> io::Result<Self> {
         let settings = settings();
         let config = Config {
-            target: Target::Gfx942,
+            target: settings.target,
             agents: settings.agents,
             vram_bytes: settings.vram_bytes,
             gpu_ids: (FIRST_GPU_ID..).take(settings.agents).collect(),
@@ -90,7 +88,6 @@ impl Session {
             machine,
             settings,
             identity,
-            tells_executable: OnceLock::new(),
             svm: Svm::default(),
             shared: Shared::default(),
             gems: Mutex::default(),

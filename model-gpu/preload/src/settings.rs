@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::sync::{Arc, OnceLock};
 
 use model_gpu_core::faults::{FaultPlan, parse_size};
-use model_gpu_core::{AGENT_LIMIT, say};
+use model_gpu_core::{AGENT_LIMIT, Target, say};
 
 /// Sizes of a GPU's memory; past the upper one, the runtime finds no room for it in the apertures.
 const VRAM_SIZES: std::ops::RangeInclusive<u64> = 256 << 20..=1 << 40;
@@ -12,6 +12,8 @@ const VRAM_SIZES: std::ops::RangeInclusive<u64> = 256 << 20..=1 << 40;
 /// What the variables say.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
+    /// `MODEL_GPU_TARGET`: instruction set of every GPU.
+    pub(crate) target: Target,
     /// `MODEL_GPU_AGENTS`: number of GPUs.
     pub(crate) agents: usize,
     /// `MODEL_GPU_VRAM`: bytes of each GPU's memory.
@@ -36,6 +38,7 @@ impl Default for Settings {
     fn default() -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
+            target: Target::default(),
             agents: 1,
             vram_bytes: 4 << 30,
             strict_vram: true,
@@ -69,6 +72,15 @@ impl Settings {
         settings.counters = flag("MODEL_GPU_COUNTERS", settings.counters);
         settings.cache = flag("MODEL_GPU_CACHE", settings.cache);
         settings.log = flag("MODEL_GPU_LOG", settings.log);
+        if let Some(value) = text("MODEL_GPU_TARGET") {
+            match Target::ALL.into_iter().find(|target| target.name() == value) {
+                Some(target) => settings.target = target,
+                None => {
+                    let known = Target::ALL.map(Target::name).join(" or ");
+                    say!("MODEL_GPU_TARGET={value}: expected {known}; using {}", settings.target);
+                }
+            }
+        }
         if let Some(value) = text("MODEL_GPU_AGENTS") {
             match value.parse() {
                 Ok(n) if (1..=AGENT_LIMIT).contains(&n) => settings.agents = n,
@@ -134,6 +146,7 @@ mod tests {
     #[test]
     fn each_variable_is_read() {
         let settings = read(&[
+            ("MODEL_GPU_TARGET", "gfx90a"),
             ("MODEL_GPU_AGENTS", "2"),
             ("MODEL_GPU_VRAM", "16G"),
             ("MODEL_GPU_STRICT_VRAM", "0"),
@@ -144,6 +157,7 @@ mod tests {
             ("MODEL_GPU_CACHE", "1"),
             ("MODEL_GPU_FAULTS", "copy#1=fail"),
         ]);
+        assert_eq!(settings.target, Target::Gfx90a);
         assert_eq!((numbers(&settings), settings.seed), ((2, 16 << 30, 0), 7));
         assert_eq!((settings.strict_vram, settings.counters, settings.log), (false, true, true));
         assert!(settings.cache && !Settings::default().cache);
@@ -163,9 +177,14 @@ mod tests {
 
     #[test]
     fn nonsense_leaves_the_defaults() {
-        let settings =
-            read(&[("MODEL_GPU_AGENTS", "0"), ("MODEL_GPU_VRAM", "12Q"), ("MODEL_GPU_LOG", "maybe")]);
+        let settings = read(&[
+            ("MODEL_GPU_TARGET", "gfx1100"),
+            ("MODEL_GPU_AGENTS", "0"),
+            ("MODEL_GPU_VRAM", "12Q"),
+            ("MODEL_GPU_LOG", "maybe"),
+        ]);
         assert_eq!(numbers(&settings), numbers(&Settings::default()));
+        assert_eq!(settings.target, Target::Gfx942);
         assert!(!settings.log);
     }
 }

@@ -150,7 +150,8 @@ fn names(path: &str) -> Vec<String> {
 fn directories() {
     assert_eq!(names("/sys/devices/virtual/kfd/kfd/topology/nodes"), ["0", "1"]);
     assert_eq!(names("/sys/devices/virtual/kfd/kfd/topology/nodes/1/mem_banks"), ["0"]);
-    assert_eq!(names("/sys/module/amdgpu"), ["initstate"]);
+    assert_eq!(names("/sys/module/amdgpu"), ["holders", "initstate", "refcnt"]);
+    assert_eq!(names("/sys/module/amdgpu/holders"), [""; 0]);
     assert!(names("/proc/self").contains(&"maps".to_owned()), "other directories are read as before");
 }
 

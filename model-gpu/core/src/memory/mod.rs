@@ -39,6 +39,10 @@ const LARGE: u64 = 2 << 20;
 /// Bytes of an agent's doorbell page: 1024 doorbells of 8 bytes.
 pub const DOORBELL_BYTES: u64 = 8192;
 
+/// Alignment of the doorbell pages' offsets: the driver's offsets say in their upper half whose page it is, and the runtimes of
+/// ROCm 5 take the lower half of the first queue's for the place in the page.
+const DOORBELL_ALIGNMENT: u64 = 1 << 32;
+
 /// How much of an agent's VRAM is taken.
 #[derive(Debug)]
 pub struct Vram {
@@ -100,13 +104,14 @@ impl Memory {
     pub fn new(agents: usize, vram_bytes: u64) -> io::Result<Self> {
         let backing = Arc::new(Backing::new()?);
         let out_of_space = || io::Error::from(io::ErrorKind::OutOfMemory);
-        let pages = |bytes| {
+        let pages = |bytes, align| {
             (0..agents)
-                .map(|_| backing.carve(bytes, bytes).ok_or_else(out_of_space))
-                .collect::<io::Result<Vec<_>>>()
+                .map(|_| backing.carve(bytes, align).or_else(|| backing.carve(bytes, bytes)))
+                .collect::<Option<Vec<_>>>()
+                .ok_or_else(out_of_space)
         };
-        let doorbells = pages(DOORBELL_BYTES)?;
-        let registers = pages(PAGE)?;
+        let doorbells = pages(DOORBELL_BYTES, DOORBELL_ALIGNMENT)?;
+        let registers = pages(PAGE, PAGE)?;
         let vram =
             (0..agents).map(|_| Arc::new(Vram { total: vram_bytes, used: AtomicU64::new(0) })).collect();
         Ok(Self {
@@ -487,5 +492,18 @@ impl Memory {
     #[must_use]
     pub fn view(&self, agent: usize) -> View<'_> {
         View::new(self.map.read(), 1 << agent, self.caches.get(agent))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lower_half_of_a_doorbells_offset_is_its_place_in_the_page() {
+        let memory = Memory::new(3, 1 << 20).expect("a memory file");
+        let pages = [0, 1, 2].map(|agent| memory.doorbell_offset(agent));
+        assert_eq!(pages.map(|page| page & 0xffff_ffff), [0; 3]);
+        assert!(pages[0] < pages[1] && pages[1] < pages[2]);
     }
 }

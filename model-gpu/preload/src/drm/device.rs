@@ -7,7 +7,9 @@ use core::ffi::{c_char, c_int, c_uint, c_ulong, c_void};
 use model_gpu_core::say;
 
 use crate::interpose::{agent_of, real};
+use crate::product::product;
 use crate::session;
+use crate::settings::settings;
 
 /// A device handle of ours.
 #[derive(Debug)]
@@ -106,7 +108,7 @@ unsafe extern "C" fn amdgpu_device_get_fd(handle: *mut c_void) -> c_int {
 unsafe extern "C" fn amdgpu_get_marketing_name(handle: *mut c_void) -> *const c_char {
     // SAFETY: the caller passes a device handle.
     if unsafe { device(handle) }.is_some() {
-        return c"Software MI300X".as_ptr();
+        return product(settings().target).name.as_ptr();
     }
     match real!(amdgpu_get_marketing_name: fn(*mut c_void) -> *const c_char) {
         // SAFETY: the argument is passed on as it came.
@@ -151,11 +153,12 @@ unsafe extern "C" fn amdgpu_query_gpu_info(handle: *mut c_void, info: *mut c_voi
             None => -libc::EINVAL,
         };
     }
+    let product = product(settings().target);
     let answer = GpuInfo {
-        asic_id: crate::sysfs::DEVICE_ID,
+        asic_id: product.device_id,
         family_id: FAMILY,
-        max_engine_clk: 2_100_000,
-        max_memory_clk: 1_300_000,
+        max_engine_clk: u64::from(product.engine_mhz) * 1000,
+        max_memory_clk: u64::from(product.memory_mhz) * 1000,
         num_shader_engines: 1,
         num_shader_arrays_per_engine: 1,
         gpu_counter_freq: 100_000,

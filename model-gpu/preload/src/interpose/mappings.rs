@@ -15,24 +15,13 @@ fn leaving(session: &Session, at: *mut c_void, bytes: usize) {
     session.machine.memory.host_unmapped(at, bytes);
 }
 
-/// The protection of the program's view of device memory at `offset`.
+/// The protection of the program's view of a piece of device memory.
 ///
-/// A runtime maps VRAM that the host cannot reach without any access. ROCr 7 still writes code there, and HIP 7 kernel
-/// arguments: into memory that they allocate as executable, so that memory is given to them. Older runtimes allocate
-/// all memory as executable and write neither: for them, nothing is given. What a program asks for by itself makes no
-/// difference: memory that the host cannot reach stays so.
+/// A runtime maps VRAM that the host cannot reach without any access. What a program asks for by itself makes no
+/// difference: such memory stays out of reach.
 fn allowed(session: &Session, buffer: &Buffer, wanted: c_int) -> c_int {
-    let Buffer { kind, rights, .. } = buffer;
-    let given = session.tells_executable.get() == Some(&true) && rights.executable;
-    if *kind != Kind::Vram || !session.settings.strict_vram {
-        wanted
-    } else if given {
-        libc::PROT_READ | libc::PROT_WRITE
-    } else if rights.public {
-        wanted
-    } else {
-        libc::PROT_NONE
-    }
+    let reachable = buffer.kind != Kind::Vram || !session.settings.strict_vram || buffer.rights.public;
+    if reachable { wanted } else { libc::PROT_NONE }
 }
 
 /// A mapping of the device's memory that the program asks for, as it shall be made.

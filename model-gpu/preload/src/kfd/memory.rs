@@ -35,9 +35,6 @@ pub(super) fn alloc_memory_of_gpu(session: &Session, args: &mut AllocMemory) -> 
         public: args.flags & alloc::PUBLIC != 0,
         coherent: args.flags & (alloc::COHERENT | alloc::UNCACHED | alloc::EXT_COHERENT) != 0,
     };
-    if matches!(kind, Kind::Vram | Kind::Gtt | Kind::User) {
-        session.tells_executable.get_or_init(|| !rights.executable);
-    }
     let (address, user) = (args.va_addr, args.mmap_offset);
     let buffer =
         session.machine.allocate(&Request { agent, kind, address, bytes: args.size, user, rights })?;

@@ -88,6 +88,11 @@ pub(crate) unsafe fn ioctl(session: &Session, request: c_ulong, argument: *mut c
         0x25 => call!(misc::runtime_enable),
         0x80 => call!(memory::ipc_import_handle),
         0x81 => call!(memory::ipc_export_handle),
+        // ROCr 5.2 asks at its start for the debugger of AMD's driver package; the kernel's own driver has none by this number.
+        0x82 => {
+            trace!("ioctl 0x82 fails: no debugger of AMD's driver package");
+            return fail(libc::EINVAL);
+        }
         other => {
             let name = abi::name(other).unwrap_or("unknown");
             say!("ioctl {other:#04x} ({name}) on /dev/kfd is not supported: EINVAL");

@@ -2,8 +2,9 @@
 
 use core::fmt::Write;
 
-use super::{DEVICE_ID, Entry};
+use super::Entry;
 use crate::interpose::FIRST_RENDER_MINOR;
+use crate::product::product;
 use crate::session::{COMPUTE_UNITS, COPY_ENGINES, FIRST_GPU_ID};
 use crate::settings::Settings;
 
@@ -50,7 +51,10 @@ pub(super) fn entry(settings: &Settings, path: &[&str]) -> Option<Entry> {
                     Entry::Directory(names)
                 }
                 ["gpu_id"] => Entry::File(format!("{}\n", node.gpu_id())),
-                ["name"] => Entry::File(if node.agent.is_some() { "gfx942\n" } else { "\n" }.to_owned()),
+                ["name"] => {
+                    let name = if node.agent.is_some() { settings.target.name() } else { "" };
+                    Entry::File(format!("{name}\n"))
+                }
                 ["properties"] => Entry::File(node.properties()),
                 ["mem_banks"] => numbered(1),
                 ["mem_banks", "0"] => files(&["properties"]),
@@ -148,6 +152,7 @@ impl<'s> Node<'s> {
                 ("max_engine_clk_ccompute", 3000),
             ]);
         };
+        let product = product(self.settings.target);
         lines(&[
             ("cpu_cores_count", 0),
             ("simd_count", (COMPUTE_UNITS * SIMDS).into()),
@@ -167,9 +172,9 @@ impl<'s> Node<'s> {
             ("cu_per_simd_array", COMPUTE_UNITS.into()),
             ("simd_per_cu", SIMDS.into()),
             ("max_slots_scratch_cu", 32),
-            ("gfx_target_version", 90_402),
+            ("gfx_target_version", product.gfx_target_version),
             ("vendor_id", 0x1002),
-            ("device_id", DEVICE_ID.into()),
+            ("device_id", product.device_id.into()),
             ("location_id", (0x300 + 0x100 * agent).into()),
             ("domain", 0),
             ("drm_render_minor", (FIRST_RENDER_MINOR + agent).into()),
@@ -179,7 +184,7 @@ impl<'s> Node<'s> {
             ("num_sdma_xgmi_engines", 0),
             ("num_sdma_queues_per_engine", 6),
             ("num_cp_queues", 8),
-            ("max_engine_clk_fcompute", 2100),
+            ("max_engine_clk_fcompute", product.engine_mhz.into()),
             ("local_mem_size", 0),
             ("fw_version", 550),
             ("capability", CAPABILITY.into()),
@@ -188,7 +193,7 @@ impl<'s> Node<'s> {
             ("unique_id", u64::from(agent) + 1),
             ("num_xcc", 1),
             ("max_engine_clk_ccompute", 3000),
-            ("family_id", 145),
+            ("family_id", product.family),
         ])
     }
 
@@ -197,7 +202,7 @@ impl<'s> Node<'s> {
             None => (HEAP_SYSTEM, host_memory(), 64, 3200),
             Some(_) => {
                 let heap = if self.settings.strict_vram { HEAP_PRIVATE } else { HEAP_PUBLIC };
-                (heap, self.settings.vram_bytes, 8192, 1300)
+                (heap, self.settings.vram_bytes, 8192, product(self.settings.target).memory_mhz.into())
             }
         };
         lines(&[
@@ -232,8 +237,11 @@ impl<'s> Node<'s> {
             .into()
     }
 
+    /// Links lead where the node can reach memory: from the host to a GPU only if the host sees its VRAM, as the driver
+    /// has it for a large BAR.
     fn links(&self) -> Vec<String> {
-        let others = (0..=self.settings.agents).filter(|other| *other != self.number);
+        let others = (0..=self.settings.agents)
+            .filter(|other| *other != self.number && (self.number != 0 || !self.settings.strict_vram));
         others
             .map(|other| {
                 let direct = self.number == 0 || other == 0;
@@ -272,6 +280,7 @@ fn host_memory() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model_gpu_core::Target;
 
     fn text(settings: &Settings, path: &[&str]) -> String {
         match entry(settings, path) {
@@ -304,10 +313,24 @@ mod tests {
 
     #[test]
     fn strict_vram_is_memory_that_the_host_cannot_reach() {
-        let heap = |strict_vram| {
+        let heap_and_links = |strict_vram| {
             let settings = Settings { strict_vram, ..Settings::default() };
-            value(&text(&settings, &["nodes", "1", "mem_banks", "0", "properties"]), "heap_type")
+            let heap = value(&text(&settings, &["nodes", "1", "mem_banks", "0", "properties"]), "heap_type");
+            let links = |node| value(&text(&settings, &["nodes", node, "properties"]), "io_links_count");
+            (heap, links("0"), links("1"))
         };
-        assert_eq!((heap(true), heap(false)), (2, 1));
+        assert_eq!((heap_and_links(true), heap_and_links(false)), ((2, 0, 1), (1, 1, 1)));
+    }
+
+    #[test]
+    fn a_node_is_of_the_target_that_was_chosen() {
+        for (target, name, version) in
+            [(Target::Gfx90a, "gfx90a\n", 90_010), (Target::Gfx942, "gfx942\n", 90_402)]
+        {
+            let settings = Settings { target, ..Settings::default() };
+            assert_eq!(text(&settings, &["nodes", "1", "name"]), name);
+            let properties = text(&settings, &["nodes", "1", "properties"]);
+            assert_eq!(value(&properties, "gfx_target_version"), version);
+        }
     }
 }
