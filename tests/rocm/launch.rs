@@ -40,6 +40,12 @@ impl Victim {
         self.launch("alone", |_, _| {})
     }
 
+    /// Checks that a run of it ended as it should.
+    #[track_caller]
+    pub fn ended_well(&self, run: &Run) {
+        assert_eq!(run.code, Some(self.code), "{run}");
+    }
+
     /// The result without the shim, from one run a process.
     pub fn plain(&self) -> Arc<Run> {
         type Slot = Arc<OnceLock<Arc<Run>>>;
@@ -88,6 +94,7 @@ impl Victim {
         let files = TempDir::new_in(workspace("runs")).expect("a temporary folder");
         let mut command = self.release.on_gpu();
         attach(&mut command, &files);
+        command.envs(self.variables.iter().copied());
         command.arg(&self.executable).args(&self.arguments);
         Launch { command, what: format!("{} on {}, {how}", self.name, self.release), files }
     }

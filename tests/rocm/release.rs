@@ -11,23 +11,42 @@ const HANG: &str = "600";
 /// A release of the real stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Release {
+    /// ROCr and HIP 5.2: knows no gfx942.
+    Oldest,
     Stable,
+    Testing,
     Newest,
 }
 
 impl Release {
-    pub const ALL: [Self; 2] = [Self::Stable, Self::Newest];
+    pub const ALL: [Self; 4] = [Self::Oldest, Self::Stable, Self::Testing, Self::Newest];
 
     pub fn name(self) -> &'static str {
         match self {
+            Self::Oldest => "oldest",
             Self::Stable => "stable",
+            Self::Testing => "testing",
             Self::Newest => "newest",
+        }
+    }
+
+    /// The release that `scripts/rocm-root` knows by this name.
+    pub fn named(name: &str) -> Self {
+        let found = Self::ALL.into_iter().find(|release| release.name() == name);
+        found.unwrap_or_else(|| panic!("there is no release {name}"))
+    }
+
+    /// The instruction set that programs are compiled for unless a test asks for another: the newest that the release knows.
+    pub fn target(self) -> &'static str {
+        match self {
+            Self::Oldest => "gfx90a",
+            Self::Stable | Self::Testing | Self::Newest => "gfx942",
         }
     }
 
     /// The packages in the root, after checking that it is there.
     pub fn versions(self) -> &'static str {
-        static VERSIONS: [OnceLock<String>; 2] = [OnceLock::new(), OnceLock::new()];
+        static VERSIONS: [OnceLock<String>; 4] = [const { OnceLock::new() }; 4];
         VERSIONS[self as usize].get_or_init(|| {
             let output = Command::new(checkout().join("scripts/rocm-root"))
                 .args(["--release", self.name(), "--versions"])
@@ -85,6 +104,15 @@ impl fmt::Display for Release {
 /// The folder of the repository.
 pub fn checkout() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Where compiled programs are kept beyond this checkout: beside the ROCm roots.
+pub fn cache() -> PathBuf {
+    if let Some(roots) = std::env::var_os("HSA_REPLAY_ROOTS") {
+        return checkout().join(roots).join(".programs");
+    }
+    let home = || PathBuf::from(std::env::var_os("HOME").expect("HOME is set")).join(".cache");
+    std::env::var_os("XDG_CACHE_HOME").map_or_else(home, PathBuf::from).join("hsa-replay/programs")
 }
 
 /// A folder for what the tests build, visible inside the roots.

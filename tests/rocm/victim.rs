@@ -7,7 +7,7 @@ use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use super::release::{Release, checkout, workspace};
+use super::release::{Release, cache, checkout, workspace};
 
 /// A program compiled inside a root by its own hipcc.
 #[derive(Clone, Debug)]
@@ -17,24 +17,45 @@ pub struct Victim {
     pub executable: PathBuf,
     /// What it is told on its command line.
     pub arguments: Vec<PathBuf>,
+    /// Variables that it needs: which GPUs it runs on.
+    pub variables: Vec<(&'static str, &'static str)>,
+    /// The code that it ends with when all is right; 128 and the signal's number if by a signal.
+    pub code: i32,
 }
 
 impl Victim {
     /// A HIP program, `tests/hip/NAME.hip`.
     pub fn hip(name: &str, release: Release) -> Self {
-        Self::compiled(name, release, "-O2")
+        Self::at_level(name, release, "-O3")
     }
 
     /// The same, compiled without optimisation: variables live in scratch, and the metadata lists every hidden argument.
     pub fn unoptimised(name: &str, release: Release) -> Self {
-        Self::compiled(name, release, "-O0")
+        Self::at_level(name, release, "-O0")
     }
 
-    fn compiled(name: &str, release: Release, level: &str) -> Self {
+    /// The same, at one of the compiler's levels of optimisation.
+    pub fn at_level(name: &str, release: Release, level: &str) -> Self {
+        Self::compiled(name, release, release.target(), level)
+    }
+
+    /// The same, compiled for a target and run on it.
+    pub fn for_target(name: &str, release: Release, target: &'static str) -> Self {
+        Self::compiled(name, release, target, "-O3")
+    }
+
+    fn compiled(name: &str, release: Release, target: &'static str, level: &str) -> Self {
         let source = format!("{name}.hip");
-        let executable =
-            compile(release, &source, name, &["--offload-arch=gfx942", level, "-Wall", "-Werror"]);
-        Self { release, name: format!("{name} {level}"), executable, arguments: Vec::new() }
+        let architecture = format!("--offload-arch={target}");
+        let executable = compile(release, &source, name, &[&architecture, level, "-Wall", "-Werror"]);
+        Self {
+            release,
+            name: format!("{name} {level} for {target}"),
+            executable,
+            arguments: Vec::new(),
+            variables: vec![("MODEL_GPU_TARGET", target)],
+            code: 0,
+        }
     }
 
     /// A HIP program that is given the code object of `kernels/KERNELS.hip`.
@@ -42,17 +63,36 @@ impl Victim {
         Self { arguments: vec![code_object(kernels, release)], ..Self::hip(name, release) }
     }
 
+    /// The same with another number of GPUs.
+    pub fn on_gpus(mut self, count: &'static str) -> Self {
+        self.variables.push(("MODEL_GPU_AGENTS", count));
+        self
+    }
+
+    /// The same, which ends by aborting.
+    pub fn that_aborts(self) -> Self {
+        Self { code: 128 + libc::SIGABRT, ..self }
+    }
+
     /// A program that uses HSA without HIP, `tests/hip/NAME.cpp`; it is given the code object of `kernels/KERNELS.hip`.
     pub fn hsa(name: &str, kernels: &str, release: Release) -> Self {
         let source = format!("{name}.cpp");
         let options = ["-x", "c++", "-O2", "-Wall", "-Werror", "-no-hip-rt", "-lhsa-runtime64"];
         let executable = compile(release, &source, name, &options);
-        Self { release, name: name.to_owned(), executable, arguments: vec![code_object(kernels, release)] }
+        Self {
+            release,
+            name: name.to_owned(),
+            executable,
+            arguments: vec![code_object(kernels, release)],
+            variables: vec![("MODEL_GPU_TARGET", release.target())],
+            code: 0,
+        }
     }
 }
 
 fn code_object(kernels: &str, release: Release) -> PathBuf {
-    let device = ["--offload-arch=gfx942", "-O2", "--cuda-device-only", "--no-gpu-bundle-output", "-c"];
+    let architecture = format!("--offload-arch={}", release.target());
+    let device = [&architecture, "-O3", "--cuda-device-only", "--no-gpu-bundle-output", "-c"];
     compile(release, &format!("kernels/{kernels}.hip"), &format!("{kernels}.co"), &device)
 }
 
@@ -77,6 +117,11 @@ fn compile(release: Release, source: &str, output: &str, options: &[&str]) -> Pa
     }
     // A rename at the end: a compilation that was ended leaves nothing that looks finished.
     let part = folder.join(format!("part-{}", std::process::id()));
+    let kept = cache().join(release.name()).join(format!("{output}-{key:016x}"));
+    if std::fs::copy(&kept, &part).is_ok() {
+        std::fs::rename(&part, &result).unwrap_or_else(|error| panic!("{}: {error}", result.display()));
+        return result;
+    }
     let build = release
         .without_gpu()
         .arg("hipcc")
@@ -93,8 +138,18 @@ fn compile(release: Release, source: &str, output: &str, options: &[&str]) -> Pa
         String::from_utf8_lossy(&build.stdout),
         String::from_utf8_lossy(&build.stderr)
     );
+    keep(&part, &kept);
     std::fs::rename(&part, &result).unwrap_or_else(|error| panic!("{}: {error}", result.display()));
     result
+}
+
+/// Keeps a compiled program for other checkouts. One that cannot be kept is compiled again there, which is no failure.
+fn keep(program: &Path, kept: &Path) {
+    let part = kept.with_extension(format!("part-{}", std::process::id()));
+    let folder = kept.parent().expect("a file in the cache");
+    if std::fs::create_dir_all(folder).and_then(|()| std::fs::copy(program, &part)).is_ok() {
+        let _ = std::fs::rename(&part, kept);
+    }
 }
 
 /// Changes with the source, the shared header, the options and the compiler.

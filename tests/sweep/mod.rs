@@ -1,0 +1,115 @@
+//! Every victim with every kernel replayed: what the program says is what it says alone, and what was declined is counted.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use hsa_replay_contract::record::{Outcome, Reason};
+
+use crate::all;
+use crate::rocm::{Release, Victim};
+
+/// The victims whose dispatches may be declined, and why: what the program does asks for it (docs/limits.md).
+const DECLINED: [(&str, Reason); 9] = [
+    // Memory that is not put back: managed, of the host, mapped by the virtual memory calls, of another GPU.
+    ("hidden_pointers", Reason::UntrackedMemory),
+    ("managed", Reason::UntrackedMemory),
+    ("async_alloc", Reason::UntrackedMemory),
+    ("peers", Reason::UntrackedMemory),
+    // Kernels that talk to the host.
+    ("print", Reason::Hostcall),
+    ("assertion", Reason::Hostcall),
+    ("grid_sync", Reason::Cooperative),
+    // Threads that copy at any time.
+    ("threads", Reason::CopyInFlight),
+    ("threads", Reason::DrainTimeout),
+];
+
+/// What came of the dispatches of some programs.
+#[derive(Debug, Default)]
+struct Tally {
+    replayed: usize,
+    declined: BTreeMap<String, usize>,
+}
+
+impl Tally {
+    /// One line: the share of each reason.
+    fn line(&self) -> String {
+        let all = self.replayed + self.declined.values().sum::<usize>();
+        let share = |count: usize| 100.0 * count as f64 / all.max(1) as f64;
+        let reasons: Vec<_> = self
+            .declined
+            .iter()
+            .map(|(reason, count)| format!("{reason} {count} ({:.1} %)", share(*count)))
+            .collect();
+        let replayed = format!("{} of {all} replayed ({:.1} %)", self.replayed, share(self.replayed));
+        format!(
+            "{replayed}; declined: {}",
+            if reasons.is_empty() { "none".to_owned() } else { reasons.join(", ") }
+        )
+    }
+}
+
+/// Runs a victim under replay and adds what came of its dispatches.
+fn replay(name: &str, victim: &Victim, tally: &mut Tally) {
+    let mut launch = victim.replayed(&["--passes", "2"]);
+    if matches!(victim.release, Release::Testing | Release::Newest) {
+        // VRAM within the host's reach, as an MI300X has it: there these HIPs keep kernel arguments.
+        launch = launch.variable("MODEL_GPU_STRICT_VRAM", "0");
+    }
+    let run = launch.run();
+    victim.ended_well(&victim.plain());
+    run.same_as(&victim.plain());
+    let report = run.report();
+    if victim.code == 0 {
+        report.complete();
+    }
+    for dispatch in report.dispatches() {
+        match (dispatch.outcome, dispatch.reason) {
+            (Outcome::Replayed, _) => tally.replayed += 1,
+            (Outcome::Declined, Some(reason)) => {
+                assert!(
+                    DECLINED.contains(&(name, reason)),
+                    "declined for no reason of its own: {dispatch:#?}\n{run}"
+                );
+                *tally.declined.entry(format!("{reason:?}")).or_default() += 1;
+            }
+            _ => panic!("{dispatch:#?}\n{run}"),
+        }
+    }
+}
+
+/// Says what failed of all, not of the first only.
+fn every_victim_prints_the_same_when_replayed(release: Release) {
+    let mut tally = Tally::default();
+    let mut failed = Vec::new();
+    for (name, victim) in all(release) {
+        if catch_unwind(AssertUnwindSafe(|| replay(name, &victim, &mut tally))).is_err() {
+            failed.push(name);
+        }
+    }
+    // Not captured by the test harness: the share is part of what the suite says.
+    let _ = writeln!(std::io::stderr(), "dispatches of all victims on {release}: {}", tally.line());
+    assert!(failed.is_empty(), "failed on {release}: {failed:?}");
+    assert!(tally.replayed > 100, "{tally:?}");
+}
+
+#[test]
+fn on_oldest() {
+    every_victim_prints_the_same_when_replayed(Release::Oldest);
+}
+
+#[test]
+fn on_stable() {
+    every_victim_prints_the_same_when_replayed(Release::Stable);
+}
+
+#[test]
+fn on_testing() {
+    every_victim_prints_the_same_when_replayed(Release::Testing);
+}
+
+#[test]
+fn on_newest() {
+    every_victim_prints_the_same_when_replayed(Release::Newest);
+}
