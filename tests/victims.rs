@@ -136,7 +136,7 @@ victims! {
     events on oldest stable testing newest: hip;
     async_alloc on oldest stable testing newest: hip;
     managed on oldest stable testing newest: hip;
-    runtime_compiled on oldest stable testing newest: hip;
+    runtime_compiled on oldest stable testing newest: Victim::with_runtime_compiler;
     mfma on oldest stable testing newest: hip;
     atomics on oldest stable testing newest: hip;
     half on oldest stable testing newest: hip;

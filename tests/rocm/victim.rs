@@ -36,21 +36,28 @@ impl Victim {
 
     /// The same, at one of the compiler's levels of optimisation.
     pub fn at_level(name: &str, release: Release, level: &str) -> Self {
-        Self::compiled(name, release, release.target(), level)
+        Self::compiled(name, release, release.target(), &[level])
     }
 
     /// The same, compiled for a target and run on it.
     pub fn for_target(name: &str, release: Release, target: &'static str) -> Self {
-        Self::compiled(name, release, target, "-O3")
+        Self::compiled(name, release, target, &["-O3"])
     }
 
-    fn compiled(name: &str, release: Release, target: &'static str, level: &str) -> Self {
+    /// A HIP program that compiles kernels itself: newer releases have hiprtc in a library of its own.
+    pub fn with_runtime_compiler(name: &str, release: Release) -> Self {
+        let options: &[&str] = if release == Release::Newest { &["-O3", "-lhiprtc"] } else { &["-O3"] };
+        Self::compiled(name, release, release.target(), options)
+    }
+
+    fn compiled(name: &str, release: Release, target: &'static str, options: &[&str]) -> Self {
         let source = format!("{name}.hip");
         let architecture = format!("--offload-arch={target}");
-        let executable = compile(release, &source, name, &[&architecture, level, "-Wall", "-Werror"]);
+        let all = [&[&architecture, "-Wall", "-Werror"], options].concat();
+        let executable = compile(release, &source, name, &all);
         Self {
             release,
-            name: format!("{name} {level} for {target}"),
+            name: format!("{name} {} for {target}", options.join(" ")),
             executable,
             arguments: Vec::new(),
             variables: vec![("MODEL_GPU_TARGET", target)],

@@ -248,14 +248,15 @@ fn the_program_leaves_memory_out_and_takes_it_in_again() {
 
 #[test]
 fn physical_memory_that_others_may_write_by_one_mapping_is_captured_by_none() {
-    let ways: [(fn(&Inventory), Exclusion); 4] = [
+    type Way = (fn(&Inventory), Exclusion);
+    let ways: [Way; 4] = [
         (
             |inventory| inventory.access(0x5000..0x5100, Access { agent: PEER, writes: true }),
             Exclusion::SharedOut,
         ),
         (|inventory| inventory.open(0x5010, PEER), Exclusion::SharedOut),
         (|inventory| inventory.export(0x5010), Exclusion::SharedOut),
-        (|inventory| drop(inventory.mark_kernarg(0x5010)), Exclusion::Kernarg),
+        (|inventory| _ = inventory.mark_kernarg(0x5010), Exclusion::Kernarg),
     ];
     for (exclude, expected) in ways {
         let inventory = inventory();

@@ -13,10 +13,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+type World = (Arc<Process>, Vec<Arc<AgentState>>);
+
 /// Copies in every callback, by both kinds of call.
 #[derive(Clone, Default)]
 struct Copier {
-    world: Arc<OnceLock<(Arc<Process>, Vec<Arc<AgentState>>)>>,
+    world: Arc<OnceLock<World>>,
     submitted: Arc<AtomicUsize>,
 }
 
