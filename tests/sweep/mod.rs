@@ -95,18 +95,8 @@ fn every_victim_prints_the_same_when_replayed(release: Release) {
 }
 
 #[test]
-fn on_oldest() {
-    every_victim_prints_the_same_when_replayed(Release::Oldest);
-}
-
-#[test]
 fn on_stable() {
     every_victim_prints_the_same_when_replayed(Release::Stable);
-}
-
-#[test]
-fn on_testing() {
-    every_victim_prints_the_same_when_replayed(Release::Testing);
 }
 
 #[test]
