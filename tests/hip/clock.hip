@@ -4,7 +4,7 @@
 constexpr int count = 8;
 
 __global__ void stamp(unsigned* results, unsigned long long* stamps) {
-    unsigned long long begin = wall_clock64();
+    unsigned long long begin = __builtin_amdgcn_s_memrealtime();
     results[threadIdx.x] += 1;
     stamps[threadIdx.x] = begin;
 }
