@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -27,7 +28,7 @@ pub struct Run {
     pub what: String,
     pub stdout: String,
     pub stderr: String,
-    /// The exit code; `None` after a signal.
+    /// The exit code; 128 and its number after a signal.
     pub code: Option<i32>,
     /// What was written to [`Launch::report_path`], if anything.
     pub report: Option<Report>,
@@ -147,7 +148,7 @@ impl Launch {
             what: self.what,
             stdout: text(output.stdout),
             stderr: text(output.stderr),
-            code: output.status.code(),
+            code: output.status.code().or_else(|| Some(128 + output.status.signal()?)),
             files: self.files,
         }
     }
