@@ -95,11 +95,13 @@ fn every_victim_prints_the_same_when_replayed(release: Release) {
 }
 
 #[test]
+#[ignore = "has not run to its end yet: what it finds is still to be looked at"]
 fn on_stable() {
     every_victim_prints_the_same_when_replayed(Release::Stable);
 }
 
 #[test]
+#[ignore = "has not run to its end yet: what it finds is still to be looked at"]
 fn on_newest() {
     every_victim_prints_the_same_when_replayed(Release::Newest);
 }
