@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use super::release::{checkout, workspace};
+use super::victim::copy_by_child;
 
 /// Where the pieces are.
 pub struct Installed {
@@ -39,6 +40,6 @@ fn copy(built: &str, to: &Path) {
     let from = checkout().join("target/release").join(built);
     assert!(from.is_file(), "{} is missing: run cargo build --release --workspace", from.display());
     let part = to.with_extension(format!("part-{}", std::process::id()));
-    std::fs::copy(&from, &part).unwrap_or_else(|error| panic!("{}: {error}", part.display()));
+    assert!(copy_by_child(&from, &part), "{} cannot be written", part.display());
     std::fs::rename(&part, to).unwrap_or_else(|error| panic!("{}: {error}", to.display()));
 }

@@ -5,6 +5,7 @@ use std::collections::hash_map::DefaultHasher;
 use std::ffi::OsStr;
 use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use super::release::{Release, cache, checkout, workspace};
@@ -125,7 +126,7 @@ fn compile(release: Release, source: &str, output: &str, options: &[&str]) -> Pa
     // A rename at the end: a compilation that was ended leaves nothing that looks finished.
     let part = folder.join(format!("part-{}", std::process::id()));
     let kept = cache().join(release.name()).join(format!("{output}-{key:016x}"));
-    if std::fs::copy(&kept, &part).is_ok() {
+    if copy_by_child(&kept, &part) {
         std::fs::rename(&part, &result).unwrap_or_else(|error| panic!("{}: {error}", result.display()));
         return result;
     }
@@ -154,9 +155,16 @@ fn compile(release: Release, source: &str, output: &str, options: &[&str]) -> Pa
 fn keep(program: &Path, kept: &Path) {
     let part = kept.with_extension(format!("part-{}", std::process::id()));
     let folder = kept.parent().expect("a file in the cache");
-    if std::fs::create_dir_all(folder).and_then(|()| std::fs::copy(program, &part)).is_ok() {
+    if std::fs::create_dir_all(folder).is_ok() && copy_by_child(program, &part) {
         let _ = std::fs::rename(&part, kept);
     }
+}
+
+/// Copies a program in another process. A descriptor of this one, open for writing, could live on in a child that another
+/// test has just forked, and the program would be busy when it is started.
+pub fn copy_by_child(from: &Path, to: &Path) -> bool {
+    from.is_file()
+        && Command::new("cp").arg(from).arg(to).stderr(Stdio::null()).status().is_ok_and(|s| s.success())
 }
 
 /// Changes with the source, the shared header, the options and the compiler.

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::Permissions;
+use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -149,13 +150,15 @@ impl Stage {
         commands: &[&str],
     ) -> Outcome {
         let environment: BTreeMap<_, _> = environment.into_iter().collect();
-        let output = Command::new(self.path(program))
-            .args(commands)
-            .env_clear()
-            .envs(environment)
-            .current_dir(self.root.path())
-            .output()
-            .expect("the client starts");
+        let mut command = Command::new(self.path(program));
+        command.args(commands).env_clear().envs(environment).current_dir(self.root.path());
+        let output = loop {
+            match command.output() {
+                // A child that another test has forked holds the file that `compile` wrote open until it executes its own.
+                Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => std::thread::yield_now(),
+                output => break output.expect("the client starts"),
+            }
+        };
         let lines = |bytes: &[u8]| String::from_utf8_lossy(bytes).lines().map(str::to_owned).collect();
         Outcome { lines: lines(&output.stdout), errors: lines(&output.stderr), code: output.status.code() }
     }
