@@ -1,5 +1,7 @@
 //! The environment variables: `MODEL_GPU_*`, read once.
 
+mod names;
+
 use std::ffi::OsString;
 use std::sync::{Arc, OnceLock};
 
@@ -54,61 +56,67 @@ impl Default for Settings {
 
 impl Settings {
     /// Reads variables; a value that makes no sense is reported and leaves the default.
-    fn read(get: impl Fn(&str) -> Option<OsString>) -> Self {
+    fn read(get: impl Fn(&str) -> Option<OsString>, mut say: impl FnMut(String)) -> Self {
         let mut settings = Self::default();
         let text = |name: &str| {
-            get(name).map(|value| value.to_string_lossy().trim().to_owned()).filter(|v| !v.is_empty())
+            debug_assert!(names::NAMES.contains(&name), "{name} is in the table");
+            get(name).map(|value| names::shown(value.to_string_lossy().trim())).filter(|v| !v.is_empty())
         };
-        let flag = |name: &str, default: bool| match text(name).as_deref() {
+        let flag = |name: &str, default: bool, say: &mut dyn FnMut(String)| match text(name).as_deref() {
             None => default,
             Some("1" | "on" | "yes" | "true") => true,
             Some("0" | "off" | "no" | "false") => false,
             Some(other) => {
-                say!("{name}={other}: expected 0 or 1; using {}", u8::from(default));
+                say(format!("{name}={other}: expected 0 or 1; using {}", u8::from(default)));
                 default
             }
         };
-        settings.strict_vram = flag("MODEL_GPU_STRICT_VRAM", settings.strict_vram);
-        settings.counters = flag("MODEL_GPU_COUNTERS", settings.counters);
-        settings.cache = flag("MODEL_GPU_CACHE", settings.cache);
-        settings.log = flag("MODEL_GPU_LOG", settings.log);
+        settings.strict_vram = flag("MODEL_GPU_STRICT_VRAM", settings.strict_vram, &mut say);
+        settings.counters = flag("MODEL_GPU_COUNTERS", settings.counters, &mut say);
+        settings.cache = flag("MODEL_GPU_CACHE", settings.cache, &mut say);
+        settings.log = flag("MODEL_GPU_LOG", settings.log, &mut say);
         if let Some(value) = text("MODEL_GPU_TARGET") {
             match Target::ALL.into_iter().find(|target| target.name() == value) {
                 Some(target) => settings.target = target,
                 None => {
                     let known = Target::ALL.map(Target::name).join(" or ");
-                    say!("MODEL_GPU_TARGET={value}: expected {known}; using {}", settings.target);
+                    say(format!("MODEL_GPU_TARGET={value}: expected {known}; using {}", settings.target));
                 }
             }
         }
         if let Some(value) = text("MODEL_GPU_AGENTS") {
             match value.parse() {
                 Ok(n) if (1..=AGENT_LIMIT).contains(&n) => settings.agents = n,
-                _ => say!("MODEL_GPU_AGENTS={value}: expected 1 to {AGENT_LIMIT}; using {}", settings.agents),
+                _ => say(format!(
+                    "MODEL_GPU_AGENTS={value}: expected 1 to {AGENT_LIMIT}; using {}",
+                    settings.agents
+                )),
             }
         }
         if let Some(value) = text("MODEL_GPU_VRAM") {
             match parse_size(&value).map(|bytes| bytes & !0xfff) {
                 Some(bytes) if VRAM_SIZES.contains(&bytes) => settings.vram_bytes = bytes,
-                _ => say!("MODEL_GPU_VRAM={value}: expected 256M to 1T, such as 16G; using 4G"),
+                _ => say(format!("MODEL_GPU_VRAM={value}: expected 256M to 1T, such as 16G; using 4G")),
             }
         }
         if let Some(value) = text("MODEL_GPU_FAULTS") {
             match FaultPlan::parse(&value) {
                 Ok(plan) => settings.faults = Arc::new(plan),
-                Err(error) => say!("MODEL_GPU_FAULTS: {error}; nothing will misbehave"),
+                Err(error) => say(format!("MODEL_GPU_FAULTS={value}: {error}; nothing will misbehave")),
             }
         }
         if let Some(value) = text("MODEL_GPU_HELPERS") {
             match value.parse() {
                 Ok(n) if n <= 1024 => settings.helpers = n,
-                _ => say!("MODEL_GPU_HELPERS={value}: expected 0 to 1024; using {}", settings.helpers),
+                _ => {
+                    say(format!("MODEL_GPU_HELPERS={value}: expected 0 to 1024; using {}", settings.helpers))
+                }
             }
         }
         if let Some(value) = text("MODEL_GPU_SEED") {
             match value.parse() {
                 Ok(seed) => settings.seed = seed,
-                Err(_) => say!("MODEL_GPU_SEED={value}: expected a whole number; using 0"),
+                Err(_) => say(format!("MODEL_GPU_SEED={value}: expected 0 to {}; using 0", u64::MAX)),
             }
         }
         settings
@@ -119,7 +127,10 @@ impl Settings {
 pub(crate) fn settings() -> &'static Settings {
     static SETTINGS: OnceLock<Settings> = OnceLock::new();
     SETTINGS.get_or_init(|| {
-        let settings = Settings::read(|name| std::env::var_os(name));
+        let settings = Settings::read(|name| std::env::var_os(name), |line| say!("{line}"));
+        for line in names::complaints(std::env::vars_os().map(|(name, _)| name)) {
+            say!("{line}");
+        }
         model_gpu_core::report::set_tracing(settings.log);
         settings
     })
@@ -129,8 +140,15 @@ pub(crate) fn settings() -> &'static Settings {
 mod tests {
     use super::*;
 
+    fn read_and_heard(pairs: &[(&str, &str)]) -> (Settings, Vec<String>) {
+        let mut lines = Vec::new();
+        let get = |name: &str| pairs.iter().find(|(n, _)| *n == name).map(|(_, v)| OsString::from(v));
+        let settings = Settings::read(get, |line| lines.push(line));
+        (settings, lines)
+    }
+
     fn read(pairs: &[(&str, &str)]) -> Settings {
-        Settings::read(|name| pairs.iter().find(|(n, _)| *n == name).map(|(_, v)| OsString::from(v)))
+        read_and_heard(pairs).0
     }
 
     fn numbers(settings: &Settings) -> (usize, u64, usize) {
@@ -176,15 +194,43 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_leaves_the_defaults() {
-        let settings = read(&[
+    fn nonsense_in_any_variable_is_named_in_one_line_and_leaves_the_default() {
+        let default = format!("{:?}", Settings::default());
+        for (name, value) in [
             ("MODEL_GPU_TARGET", "gfx1100"),
             ("MODEL_GPU_AGENTS", "0"),
+            ("MODEL_GPU_AGENTS", "two"),
+            ("MODEL_GPU_AGENTS", "-1"),
             ("MODEL_GPU_VRAM", "12Q"),
+            ("MODEL_GPU_VRAM", "99999999999999T"),
+            ("MODEL_GPU_VRAM", "G"),
+            ("MODEL_GPU_STRICT_VRAM", "2"),
+            ("MODEL_GPU_CACHE", "write-back"),
+            ("MODEL_GPU_COUNTERS", "all"),
             ("MODEL_GPU_LOG", "maybe"),
-        ]);
-        assert_eq!(numbers(&settings), numbers(&Settings::default()));
-        assert_eq!(settings.target, Target::Gfx942);
-        assert!(!settings.log);
+            ("MODEL_GPU_LOG", "may\nbe"),
+            ("MODEL_GPU_HELPERS", "1025"),
+            ("MODEL_GPU_HELPERS", "0x4"),
+            ("MODEL_GPU_FAULTS", "copy#1=explode"),
+            ("MODEL_GPU_SEED", "18446744073709551616"),
+            ("MODEL_GPU_SEED", "seven"),
+        ] {
+            let (settings, lines) = read_and_heard(&[(name, value)]);
+            assert_eq!(format!("{settings:?}"), default, "{name}={value}");
+            let [line] = &lines[..] else { panic!("{name}={value}: {lines:?}") };
+            assert!(line.starts_with(&format!("{name}={}: ", names::shown(value))), "{line}");
+            assert!(!line.contains('\n'), "{line}");
+        }
+    }
+
+    #[test]
+    fn good_values_are_taken_in_silence() {
+        for name in names::NAMES {
+            assert_eq!(read_and_heard(&[(name, "")]).1, [""; 0]);
+        }
+        assert_eq!(
+            read_and_heard(&[("MODEL_GPU_FAULTS", "copy#1=fail"), ("MODEL_GPU_SEED", "7")]).1,
+            [""; 0]
+        );
     }
 }

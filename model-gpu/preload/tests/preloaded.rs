@@ -14,7 +14,7 @@ use std::io::Read;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::process::{Command, Output};
 
-const SCENARIO: &str = "MODEL_GPU_TEST_SCENARIO";
+const SCENARIO: &str = "PRELOADED_SCENARIO";
 
 const GET_VERSION: libc::c_ulong = 0x8008_4b01;
 const GET_CLOCK_COUNTERS: libc::c_ulong = 0xc028_4b05;
@@ -22,6 +22,11 @@ const CROSS_MEMORY_COPY: libc::c_ulong = 0xc040_4b83;
 
 /// Plays `scenario` in a process of its own; answers its output.
 fn play(scenario: &str) -> Output {
+    play_with(scenario, &[])
+}
+
+/// As [`play`], with variables.
+fn play_with(scenario: &str, variables: &[(&str, &str)]) -> Output {
     let program = std::env::current_exe().expect("a path");
     // Cargo puts the library beside the test when it builds it for the test.
     let library = program.with_file_name("libmodel_gpu.so");
@@ -30,6 +35,7 @@ fn play(scenario: &str) -> Output {
         .args(["scenario", "--exact", "--nocapture", "--test-threads=1"])
         .env("LD_PRELOAD", library)
         .env(SCENARIO, scenario)
+        .envs(variables.iter().copied())
         .output()
         .expect("the program starts");
     let text = String::from_utf8_lossy(&output.stderr);
@@ -253,4 +259,18 @@ fn an_unknown_request_is_refused_and_named() {
 fn nothing_is_printed_without_need() {
     let output = play("counters");
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}
+
+#[test]
+fn an_unknown_variable_and_a_value_that_makes_no_sense_are_named_and_the_device_works() {
+    let output = play_with("version", &[("MODEL_GPU_AGENT", "2"), ("MODEL_GPU_VRAM", "lots")]);
+    let text = String::from_utf8_lossy(&output.stderr);
+    let lines: Vec<_> = text.lines().collect();
+    assert_eq!(lines.len(), 2, "{text}");
+    assert!(
+        lines.contains(
+            &"model-gpu: MODEL_GPU_AGENT: unknown variable, ignored; the nearest is MODEL_GPU_AGENTS"
+        )
+    );
+    assert!(lines.contains(&"model-gpu: MODEL_GPU_VRAM=lots: expected 256M to 1T, such as 16G; using 4G"));
 }
