@@ -12,6 +12,11 @@ use crate::shared_memory::signal_value;
 #[allow(clippy::cast_possible_truncation, reason = "the format is one byte of the packet")]
 const BARRIER_VALUE: u8 = hsa_sys::HSA_AMD_PACKET_TYPE_BARRIER_VALUE as u8;
 
+/// Whether the packet runs nothing and writes no memory but its signal: such packets go on while an agent drains.
+pub(super) fn is_barrier(packet: &Packet) -> bool {
+    matches!(packet.kind(), Kind::BarrierAnd | Kind::BarrierOr | Kind::Vendor(BARRIER_VALUE))
+}
+
 /// Whether the packet's dependencies are neither met nor certain to be.
 pub(super) fn must_wait(packet: &Packet, promises: &Promises) -> bool {
     match packet.kind() {

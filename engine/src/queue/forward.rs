@@ -5,7 +5,7 @@
 
 use super::SoftQueue;
 use super::candidate::{Candidate, Stage};
-use super::dependency::{completes, must_wait};
+use super::dependency::{completes, is_barrier, must_wait};
 use super::hardware::Position;
 use super::select::{KernelCache, Selection, kernel_of, select};
 use crate::control::Requests;
@@ -70,7 +70,7 @@ impl SoftQueue {
             };
             match self.agent().gate.phase() {
                 Phase::Open => {}
-                Phase::Draining if matches!(packet.kind(), Kind::BarrierAnd | Kind::BarrierOr) => {}
+                Phase::Draining if is_barrier(&packet) => {}
                 Phase::Draining | Phase::Closed => return Stop::Gate,
             }
             if must_wait(&packet, &self.agent().process.promises) {

@@ -4,6 +4,7 @@ mod arguments;
 mod concurrency;
 mod copies;
 mod dependencies;
+mod draining;
 mod dumps;
 mod endless;
 mod failures;
