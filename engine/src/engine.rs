@@ -241,7 +241,7 @@ impl Engine {
         self.agents.iter().for_each(|agent| agent.stop());
         // Not before: a free waits for the copies of a window, and a queue is not destroyed under one.
         self.stopped.store(true, Ordering::SeqCst);
-        self.agents.iter().for_each(|agent| agent.fence.flush_all());
+        self.agents.iter().for_each(|agent| agent.fence.flush_all(&self.process));
         self.process.report.summary();
         true
     }

@@ -10,7 +10,7 @@ use crate::gate::Phase;
 use crate::handles::Signal;
 use crate::process::Process;
 use crate::promises::Promises;
-use crate::runtime::RuntimeResult;
+use crate::runtime::{RuntimeError, RuntimeResult};
 use crate::shared_memory::signal_value;
 use crate::sync::{Arc, AtomicBool, AtomicUsize, Condvar, Mutex, Ordering};
 use crate::tool;
@@ -79,6 +79,14 @@ impl FencedCopy {
             process.promises.forget(self.completion);
         }
         result
+    }
+
+    /// The call has returned success, so its failure shows as the runtime shows a late one.
+    fn fail_late(&self, process: &Process, error: RuntimeError) {
+        tracing::error!("a copy that was kept back failed: {error}");
+        if !self.completion.is_none() {
+            process.runtime.store_signal(self.completion, -1);
+        }
     }
 }
 
@@ -261,11 +269,7 @@ impl CopyFence {
                 copy.try_submit(process, false, || submit.take().map_or(Ok(()), |submit| submit()))
             };
             if let Some(Err(error)) = result {
-                // The call has returned success, so the failure shows as the runtime shows a late one.
-                tracing::error!("a copy that was kept back failed: {error}");
-                if !copy.completion.is_none() {
-                    process.runtime.store_signal(copy.completion, -1);
-                }
+                copy.fail_late(process, error);
             }
             match submit {
                 Some(submit) => kept.push(Deferred { copy, submit }),
@@ -279,11 +283,11 @@ impl CopyFence {
     }
 
     /// Submits everything, whatever it waits for: the engine ends.
-    pub(crate) fn flush_all(&self) {
+    pub(crate) fn flush_all(&self, process: &Process) {
         let waiting = std::mem::take(&mut *self.deferred.lock());
         for deferred in waiting {
             if let Err(error) = (deferred.submit)() {
-                tracing::error!("a copy that was kept back failed: {error}");
+                deferred.copy.fail_late(process, error);
             }
             self.settle(deferred.copy.order);
         }

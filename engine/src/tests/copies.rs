@@ -246,3 +246,16 @@ fn a_copy_call_that_takes_its_time_holds_up_no_other_call() {
     rig.finish();
     assert_eq!(*in_time.lock().expect("unpoisoned"), Some(true), "the other call waited for the first");
 }
+
+#[test]
+fn a_copy_kept_in_software_that_fails_at_the_end_shows_in_its_signal() {
+    let rig = rig(&[]);
+    let _queue = rig.queue(16);
+    let error = RuntimeError { call: "hsa_amd_memory_async_copy", status: 0x1001 };
+    let (hosts, completion) = (rig.fake.new_signal(1), rig.fake.new_signal(1));
+    let call = AsyncCopy { agents: &[GPU], dependencies: &[hosts], completion, bytes: 64, order: 0 };
+    assert_eq!(rig.engine.async_copy(&call, move || Err(error)), Ok(()));
+    rig.engine.stop();
+    assert_eq!(signal_value(completion), -1, "whoever waits for it waits for ever");
+    rig.finish();
+}
