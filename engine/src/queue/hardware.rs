@@ -1,12 +1,13 @@
 //! A hardware queue as its only producer sees it.
 //!
 //! Order of publication: body, header, then the queue's write index, then the doorbell. A slot is never within the write
-//! index before it is written, so the packet processor cannot fetch a torn packet.
+//! index before it is written, so the packet processor cannot fetch a torn packet. The ring is never read: it may lie in device
+//! memory.
 
 use crate::handles::HardwareQueue;
 use crate::packet::Packet;
 use crate::runtime::Runtime;
-use crate::shared_memory::HardwareFacts;
+use crate::shared_memory::{HardwareFacts, Ring};
 use crate::sync::Arc;
 use std::fmt;
 
@@ -99,6 +100,7 @@ impl HardwareRing {
             return;
         }
         position.published = position.write;
+        Ring::store_fence();
         self.runtime.store_queue_write_index(self.queue, position.write);
         // A doorbell's value is the index of the last packet.
         self.runtime.store_signal(self.facts.doorbell, (position.write - 1).cast_signed());

@@ -15,4 +15,5 @@ mod word;
 
 pub(crate) use block::{HostBlock, read_host};
 pub(crate) use object::{HardwareFacts, QueueObject};
+pub(crate) use ring::Ring;
 pub(crate) use signal::{set_ticks, signal_value, ticks};

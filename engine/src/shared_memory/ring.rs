@@ -57,7 +57,17 @@ impl Ring {
         unsafe { atomic_u16(self.slot(index)) }.store(INVALID_HEADER, Ordering::Release);
     }
 
-    /// Writes a packet: its body first, its header last.
+    /// What was stored before is in the ring before anything that is stored after. Processors keep that order by themselves,
+    /// except in device memory, where a hardware queue's ring may lie: there the host's stores are combined.
+    pub(crate) fn store_fence() {
+        // SAFETY: the instruction belongs to SSE, which every x86-64 processor has, and touches no memory of its own.
+        #[cfg(target_arch = "x86_64")]
+        unsafe {
+            std::arch::x86_64::_mm_sfence();
+        }
+    }
+
+    /// Writes a packet: its body first, its header last. [`Ring::store_fence`] comes before whatever publishes it.
     pub(crate) fn write(&self, index: u64, packet: &Packet) {
         let slot = self.slot(index);
         for (word, address) in packet.words.iter().zip((slot..).step_by(8)).skip(1) {
@@ -68,6 +78,7 @@ impl Ring {
         let (low, high) = (packet.words[0] as u32, (packet.words[0] >> 32) as u32);
         // SAFETY: as above; the second half of the first word is body.
         unsafe { atomic_u32(slot + 4) }.store(high, Ordering::Relaxed);
+        Self::store_fence();
         // SAFETY: as above; header and setup are one aligned 32-bit word.
         unsafe { atomic_u32(slot) }.store(low, Ordering::Release);
     }
