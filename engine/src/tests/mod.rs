@@ -1,7 +1,9 @@
 //! The engine on the simulated runtime: what an application and a reader of the report see.
 
 mod arguments;
+mod barriers;
 mod concurrency;
+mod cooperative;
 mod copies;
 mod dependencies;
 mod draining;
@@ -10,10 +12,12 @@ mod endless;
 mod failures;
 mod foreign;
 mod forwarding;
+mod going;
 mod hostcall;
 mod life;
 mod passes;
 mod records;
 mod rig;
+mod snapshots;
 mod tool;
 mod untracked;

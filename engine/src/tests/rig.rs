@@ -209,8 +209,13 @@ impl Rig {
     }
 
     pub(super) fn queue(&self, slots: u64) -> AppQueue<'_> {
+        self.queue_of_kind(slots, false)
+    }
+
+    /// The same, for cooperative launches or not.
+    pub(super) fn queue_of_kind(&self, slots: u64, cooperative: bool) -> AppQueue<'_> {
         let real = self.fake.create_queue(slots, self.queues.fetch_add(1, Ordering::SeqCst));
-        let object = self.engine.wrap_queue(GPU, real.handle(), false).expect("a software queue");
+        let object = self.engine.wrap_queue(GPU, real.handle(), cooperative).expect("a software queue");
         let word = |offset: usize| self.fake.load_word(object + offset as u64);
         AppQueue {
             rig: self,

@@ -1,0 +1,111 @@
+//! Memory and signals that go, or are still in use, while a window is open.
+
+use super::rig::{COUNT, Rig};
+use crate::Unmapped;
+use crate::fake::Fake;
+use crate::handles::Executable;
+use crate::runtime::Runtime;
+use crate::signals::SignalPool;
+use hsa_replay_contract::{Outcome, Reason};
+use std::sync::Arc;
+
+const MODULE_BYTES: u64 = 0x5000;
+
+/// Puts other memory where something was.
+fn replace(rig: &Rig, address: u64, bytes: u64) {
+    rig.fake.machine(|machine| {
+        machine.free(address);
+        machine.allocate_at(address, bytes);
+        machine.write(address, &vec![0xaa; usize::try_from(bytes).expect("small")]);
+    });
+}
+
+fn is_untouched(rig: &Rig, address: u64, bytes: u64) -> bool {
+    rig.fake.machine(|machine| machine.read(address, bytes)).iter().all(|byte| *byte == 0xaa)
+}
+
+#[test]
+fn memory_of_a_module_unloaded_during_a_window_is_left_alone() {
+    for check in ["0", "1"] {
+        let rig = Rig::with(&[("CHECK", check)]);
+        let out = rig.allocate(64);
+        let module = rig.fake.machine(|machine| machine.allocate(MODULE_BYTES));
+        rig.load(Executable(2), module);
+        let queue = rig.queue(16);
+        rig.fake.hold_kernel(rig.kernel(COUNT));
+        let counted = queue.dispatch(COUNT, &[out]);
+        rig.fake.wait_for_held(rig.kernel(COUNT));
+        rig.engine.executable_destroying(Executable(2));
+        replace(&rig, module, MODULE_BYTES);
+        rig.fake.release();
+        queue.wait(counted);
+        assert_eq!(rig.u32(out), 1);
+        assert!(is_untouched(&rig, module, MODULE_BYTES));
+        let (records, _) = rig.finish();
+        assert_eq!((records[0].outcome, records[0].passes.len()), (Outcome::Replayed, 3));
+    }
+}
+
+/// The call returns although the window is open: the program may map other memory there at once.
+#[test]
+fn a_mapping_taken_away_during_a_window_is_left_alone() {
+    const BYTES: u64 = 4096;
+    let rig = Rig::with(&[("CHECK", "0")]);
+    let (out, mapping) = (rig.allocate(64), rig.map(1));
+    let queue = rig.queue(16);
+    rig.fake.hold_kernel(rig.kernel(COUNT));
+    let counted = queue.dispatch(COUNT, &[out]);
+    rig.fake.wait_for_held(rig.kernel(COUNT));
+    let unmapping = rig.engine.memory_unmapping(mapping, BYTES);
+    replace(&rig, mapping, BYTES);
+    rig.engine.memory_unmapped(&unmapping, Unmapped::Done);
+    rig.fake.release();
+    queue.wait(counted);
+    assert_eq!(rig.u32(out), 1);
+    assert!(is_untouched(&rig, mapping, BYTES));
+    let (records, _) = rig.finish();
+    assert_eq!((records[0].outcome, records[0].passes.len()), (Outcome::Replayed, 3));
+}
+
+/// The memory is still there by its other address, and cannot be put back by the one it was captured by.
+#[test]
+fn memory_that_stays_by_another_mapping_ends_the_window() {
+    let rig = Rig::new();
+    let (first, _second) = (rig.map(1), rig.map(1));
+    let out = rig.allocate(64);
+    let queue = rig.queue(16);
+    rig.fake.hold_kernel(rig.kernel(COUNT));
+    let counted = queue.dispatch(COUNT, &[out]);
+    rig.fake.wait_for_held(rig.kernel(COUNT));
+    let unmapping = rig.engine.memory_unmapping(first, 4096);
+    rig.fake.machine(|machine| machine.free(first));
+    rig.engine.memory_unmapped(&unmapping, Unmapped::Done);
+    rig.fake.release();
+    queue.wait(counted);
+    assert_eq!(rig.u32(out), 1);
+    let record = rig.finish().0.remove(0);
+    assert_eq!(
+        (record.outcome, record.reason, record.passes.len()),
+        (Outcome::Declined, Some(Reason::UntrackedMemory), 1)
+    );
+    assert!(record.detail.expect("said").contains("unmapped there but not elsewhere"));
+}
+
+/// A pass or a barrier that outlasts its window still decrements it.
+#[test]
+fn a_signal_given_up_in_use_is_used_again_only_when_it_has_completed() {
+    let fake = Fake::new();
+    let runtime: Arc<dyn Runtime> = Arc::<Fake>::clone(&fake);
+    let pool = Arc::new(SignalPool::new(runtime));
+    let mut given_up = pool.take().expect("a signal");
+    given_up.submitted();
+    let signal = given_up.signal();
+    drop(given_up);
+    let other = pool.take().expect("a signal");
+    assert_ne!(other.signal(), signal);
+    // The hardware is done with it.
+    fake.store_signal(signal, 0);
+    assert_eq!(pool.take().expect("a signal").signal(), signal);
+    fake.stop();
+    fake.check();
+}
