@@ -1,5 +1,5 @@
-// A small HSA runtime with one host agent and one GPU agent, for tests of an armed shim. Its GPU is a thread that takes
-// packets off each queue and completes them without running anything. Layouts are those of hsa.h, amd_hsa_queue.h and
+// A small HSA runtime with one host agent, one GPU agent and a second GPU that has nothing, for tests of an armed shim. Its
+// GPU is a thread that takes packets off each queue and completes them without running anything. Layouts are those of hsa.h, amd_hsa_queue.h and
 // amd_hsa_signal.h. `fake_*` functions show the tests what arrived; the shim does not know them.
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 typedef uint32_t status;
-enum { CPU = 1, GPU = 2, POOL_KERNARG = 11, POOL_FINE = 12, POOL_VRAM = 21 };
+enum { CPU = 1, GPU = 2, PEER = 3, POOL_KERNARG = 11, POOL_FINE = 12, POOL_VRAM = 21 };
 enum { SUCCESS = 0, INVALID_ARGUMENT = 0x1001, OUT_OF_RESOURCES = 0x1008 };
 
 struct signal {
@@ -49,6 +49,12 @@ _Static_assert(sizeof(struct queue) <= 4096, "one page");
 
 static struct queue *queues[64];
 static _Atomic int queue_count, destroyed;
+static uint64_t last_dependency, last_completion;
+// Called inside the store that rings the last queue, as a tool below the application would run there.
+static void (*when_rung)(void);
+// Called inside the next free.
+static void (*when_freed)(void *, void *);
+static void *freed_data;
 uint64_t _amdgpu_r_debug[5];
 
 // ---- what the tests ask
@@ -57,6 +63,9 @@ int fake_profiling(void) { return fake_last_queue()->profiling; }
 int fake_priority(void) { return fake_last_queue()->priority; }
 int fake_masks(void) { return fake_last_queue()->masks; }
 int fake_destroyed(void) { return destroyed; }
+uint64_t fake_last_dependency(void) { return last_dependency; }
+uint64_t fake_last_completion(void) { return last_completion; }
+void fake_when_rung(void (*then)(void)) { when_rung = then; }
 uint64_t fake_packets(void) { return atomic_load(&fake_last_queue()->read_index); }
 void fake_fail(void) {
     struct queue *queue = fake_last_queue();
@@ -87,17 +96,19 @@ status hsa_system_get_major_extension_table(uint16_t extension, uint16_t major, 
 // ---- agents and pools
 status hsa_iterate_agents(status (*callback)(uint64_t, void *), void *data) {
     status result = callback(CPU, data);
-    return result ? result : callback(GPU, data);
+    if (!result) result = callback(GPU, data);
+    return result ? result : callback(PEER, data);
 }
 status hsa_agent_get_info(uint64_t agent, uint32_t what, void *value) {
-    if (what == 0) strcpy(value, agent == GPU ? "gfx942" : "cpu");
-    else if (what == 16) *(uint32_t *)value = agent == GPU;
-    else if (what == 17) *(uint32_t *)value = agent == GPU;
+    if (what == 0) strcpy(value, agent == CPU ? "cpu" : "gfx942");
+    else if (what == 16) *(uint32_t *)value = (uint32_t)agent - 1;
+    else if (what == 17) *(uint32_t *)value = agent != CPU;
     else return INVALID_ARGUMENT;
     return SUCCESS;
 }
 status hsa_amd_agent_iterate_memory_pools(uint64_t agent, status (*callback)(uint64_t, void *), void *data) {
     if (agent == GPU) return callback(POOL_VRAM, data);
+    if (agent == PEER) return SUCCESS;
     status result = callback(POOL_KERNARG, data);
     return result ? result : callback(POOL_FINE, data);
 }
@@ -118,9 +129,58 @@ status hsa_amd_memory_pool_allocate(uint64_t pool, size_t size, uint32_t flags, 
     *place = aligned_alloc(4096, (size + 4095) & ~4095ul);
     return *place ? SUCCESS : OUT_OF_RESOURCES;
 }
+status hsa_amd_register_deallocation_callback(void *address, void (*callback)(void *, void *), void *data) {
+    when_freed = callback;
+    freed_data = data;
+    return address ? SUCCESS : INVALID_ARGUMENT;
+}
 status hsa_amd_memory_pool_free(void *address) {
+    void (*callback)(void *, void *) = when_freed;
+    when_freed = 0;
+    if (callback) callback(address, freed_data);
     free(address);
     return SUCCESS;
+}
+status hsa_memory_allocate(uint64_t region, size_t size, void **place) {
+    return hsa_amd_memory_pool_allocate(region, size, 0, place);
+}
+status hsa_memory_free(void *address) {
+    free(address);
+    return SUCCESS;
+}
+status hsa_amd_memory_lock(void *host, size_t size, void *agents, int count, void **place) {
+    (void)size, (void)agents, (void)count;
+    *place = host;
+    return SUCCESS;
+}
+status hsa_amd_memory_unlock(void *host) { return host ? SUCCESS : INVALID_ARGUMENT; }
+status hsa_amd_ipc_memory_create(void *address, size_t size, void *handle) {
+    (void)size, (void)handle;
+    return address ? SUCCESS : INVALID_ARGUMENT;
+}
+status hsa_amd_ipc_memory_attach(const void *handle, size_t size, uint32_t count, const uint64_t *agents, void **place) {
+    (void)handle, (void)count, (void)agents;
+    return hsa_amd_memory_pool_allocate(POOL_VRAM, size, 0, place);
+}
+status hsa_amd_ipc_memory_detach(void *address) { return hsa_memory_free(address); }
+status hsa_amd_interop_map_buffer(uint32_t count, uint64_t *agents, int handle, uint32_t flags, size_t *size, void **place,
+                                  size_t *metadata_size, const void **metadata) {
+    (void)count, (void)agents, (void)handle, (void)flags, (void)metadata_size, (void)metadata;
+    *size = 8192;
+    return hsa_amd_memory_pool_allocate(POOL_VRAM, *size, 0, place);
+}
+status hsa_amd_interop_unmap_buffer(void *address) { return hsa_memory_free(address); }
+status hsa_amd_portable_export_dmabuf(const void *address, size_t size, int *descriptor, uint64_t *offset) {
+    (void)size, (void)descriptor, (void)offset;
+    return address ? SUCCESS : INVALID_ARGUMENT;
+}
+status hsa_amd_portable_export_dmabuf_v2(const void *address, size_t size, int *descriptor, uint64_t *offset, uint64_t flags) {
+    (void)flags;
+    return hsa_amd_portable_export_dmabuf(address, size, descriptor, offset);
+}
+status hsa_amd_svm_attributes_set(void *address, size_t size, void *list, size_t count) {
+    (void)size, (void)list, (void)count;
+    return address ? SUCCESS : INVALID_ARGUMENT;
 }
 status hsa_amd_agents_allow_access(uint32_t count, const uint64_t *agents, const uint32_t *flags, const void *address) {
     (void)agents, (void)flags;
@@ -138,7 +198,12 @@ status hsa_amd_vmem_handle_create(uint64_t pool, size_t size, uint32_t type, uin
 }
 status hsa_amd_vmem_map(void *address, size_t size, size_t offset, uint64_t handle, uint64_t flags) {
     (void)offset, (void)flags;
-    return handle == POOL_VRAM + 1000 && mprotect(address, size, PROT_READ | PROT_WRITE) == 0 ? SUCCESS : INVALID_ARGUMENT;
+    return (handle == POOL_VRAM + 1000 || handle == 5000) && mprotect(address, size, PROT_READ | PROT_WRITE) == 0 ? SUCCESS : INVALID_ARGUMENT;
+}
+status hsa_amd_vmem_import_shareable_handle(int descriptor, uint64_t *handle) {
+    (void)descriptor;
+    *handle = 5000;
+    return SUCCESS;
 }
 status hsa_amd_vmem_retain_alloc_handle(uint64_t *handle, void *address) {
     *handle = POOL_VRAM + 1000;
@@ -184,7 +249,14 @@ int64_t hsa_signal_load_relaxed(uint64_t signal) { return at(signal)->value; }
 // Every write also counts in a word that the host may use as it likes; the GPU looks at its queue when that of the
 // doorbell changes.
 #define WRITTEN(signal) atomic_fetch_add((_Atomic uint64_t *)&at(signal)->mailbox, 1)
-#define STORE(order) void hsa_signal_##order(uint64_t signal, int64_t value) { at(signal)->value = value; WRITTEN(signal); }
+static void written(uint64_t signal) {
+    WRITTEN(signal);
+    void (*then)(void) = when_rung;
+    if (!then || !queue_count || signal != queues[queue_count - 1]->doorbell) return;
+    when_rung = 0;
+    then();
+}
+#define STORE(order) void hsa_signal_##order(uint64_t signal, int64_t value) { at(signal)->value = value; written(signal); }
 STORE(store_relaxed) STORE(store_release) STORE(store_screlease) STORE(silent_store_relaxed) STORE(silent_store_screlease)
 #define UPDATE(name, operation) void hsa_signal_##name(uint64_t signal, int64_t value) { at(signal)->value operation value; WRITTEN(signal); }
 #define ORDERS(use, ...) use(acq_rel, __VA_ARGS__) use(acquire, __VA_ARGS__) use(relaxed, __VA_ARGS__) use(release, __VA_ARGS__) \
@@ -308,11 +380,15 @@ status hsa_amd_pointer_info(const void *address, void *info, void *allocate, uin
 }
 status hsa_amd_memory_async_copy(void *to, uint64_t to_agent, const void *from, uint64_t from_agent, size_t size,
                                  uint32_t count, const uint64_t *dependencies, uint64_t completion) {
-    (void)to_agent, (void)from_agent, (void)count, (void)dependencies;
+    (void)to_agent, (void)from_agent;
+    last_dependency = count ? dependencies[0] : 0;
+    last_completion = completion;
     memcpy(to, from, size);
     at(completion)->value -= 1;
     return SUCCESS;
 }
+// Copies in a form that the shim does not know.
+status hsa_amd_memory_async_batch_copy(void) { return SUCCESS; }
 status hsa_amd_profiling_convert_tick_to_system_domain(uint64_t agent, uint64_t tick, uint64_t *place) {
     (void)agent;
     *place = tick;

@@ -18,7 +18,8 @@ struct queue {
     uint32_t size, reserved1;
     uint64_t id;
 };
-enum { CPU = 1, GPU = 2 };
+enum { CPU = 1, GPU = 2, PEER = 3 };
+enum { POOL_FINE = 12, POOL_VRAM = 21 };
 
 static void *device; // the fake device, opened again by path
 static struct queue *queue;
@@ -167,6 +168,152 @@ static void memory(void) {
            unmap, bad, descriptor);
 }
 
+// What the engine makes of memory, by what it answers to the wish that it be captured.
+static const char *known(void *address) {
+    switch (HSA(uint32_t, "hsa_replay_include_memory", void *)((char *)address + 64)) {
+    case 0: return "captured";
+    case 3: return "unknown";
+    case 4: return "left-out";
+    default: return "refused";
+    }
+}
+
+static void *allocate(uint64_t pool, uint32_t flags) {
+    void *address = 0;
+    HSA(status, "hsa_amd_memory_pool_allocate", uint64_t, size_t, uint32_t, void **)(pool, 8192, flags, &address);
+    return address;
+}
+
+// One line for each way in which an application comes by memory, shares it or gives it back.
+static void heard(void) {
+    void *address = allocate(POOL_VRAM, 0), *other = 0;
+    uint64_t agent = GPU, peer = PEER, handle = 0, imported = 0, offset = 0;
+    size_t size = 0;
+    int descriptor = 0;
+    char ipc[64];
+    printf("pool %s", known(address));
+    HSA(status, "hsa_amd_agents_allow_access", uint32_t, uint64_t *, void *, void *)(1, &agent, 0, address);
+    printf(" %s", known(address));
+    HSA(status, "hsa_amd_memory_pool_free", void *)(address);
+    printf(" %s\n", known(address));
+    printf("executable %s\n", known(allocate(POOL_VRAM, 4)));
+    printf("host %s\n", known(allocate(POOL_FINE, 0)));
+    HSA(status, "hsa_memory_allocate", uint64_t, size_t, void **)(POOL_VRAM, 8192, &other);
+    printf("region %s", known(other));
+    HSA(status, "hsa_memory_free", void *)(other);
+    printf(" %s\n", known(other));
+    address = allocate(POOL_VRAM, 0);
+    HSA(status, "hsa_amd_agents_allow_access", uint32_t, uint64_t *, void *, void *)(1, &peer, 0, address);
+    printf("peer %s\n", known(address));
+    address = allocate(POOL_VRAM, 0);
+    HSA(status, "hsa_amd_ipc_memory_create", void *, size_t, void *)(address, 8192, ipc);
+    printf("ipc-create %s\n", known(address));
+    address = allocate(POOL_VRAM, 0);
+    HSA(status, "hsa_amd_portable_export_dmabuf", void *, size_t, int *, uint64_t *)(address, 8192, &descriptor, &offset);
+    printf("dmabuf %s\n", known(address));
+    address = allocate(POOL_VRAM, 0);
+    HSA(status, "hsa_amd_portable_export_dmabuf_v2", void *, size_t, int *, uint64_t *, uint64_t)
+    (address, 8192, &descriptor, &offset, 0);
+    printf("dmabuf-v2 %s\n", known(address));
+    HSA(status, "hsa_amd_ipc_memory_attach", void *, size_t, uint32_t, uint64_t *, void **)(ipc, 8192, 1, &agent, &other);
+    printf("ipc-attach %s", known(other));
+    HSA(status, "hsa_amd_ipc_memory_detach", void *)(other);
+    printf(" %s\n", known(other));
+    HSA(status, "hsa_amd_interop_map_buffer", uint32_t, uint64_t *, int, uint32_t, size_t *, void **, size_t *, void **)
+    (1, &agent, 3, 0, &size, &other, 0, 0);
+    printf("interop %s", known(other));
+    HSA(status, "hsa_amd_interop_unmap_buffer", void *)(other);
+    printf(" %s\n", known(other));
+    address = aligned_alloc(4096, 8192);
+    HSA(status, "hsa_amd_memory_lock", void *, size_t, void *, int, void **)(address, 8192, 0, 0, &other);
+    printf("lock %s", known(other));
+    HSA(status, "hsa_amd_memory_unlock", void *)(address);
+    printf(" %s\n", known(other));
+    HSA(status, "hsa_amd_svm_attributes_set", void *, size_t, void *, size_t)(address, 8192, 0, 0);
+    printf("svm %s\n", known(address));
+
+    struct { uint32_t permission; uint64_t agent; } opened = {3, GPU}, closed = {0, GPU}, shared = {3, PEER};
+    HSA(status, "hsa_amd_vmem_address_reserve", void **, size_t, uint64_t, uint64_t)(&other, 8192, 0, 0);
+    HSA(status, "hsa_amd_vmem_handle_create", uint64_t, size_t, uint32_t, uint64_t, uint64_t *)(POOL_VRAM, 8192, 0, 0, &handle);
+#define MAP(which) HSA(status, "hsa_amd_vmem_map", void *, size_t, size_t, uint64_t, uint64_t)(other, 8192, 0, which, 0)
+#define ACCESS(list) HSA(status, "hsa_amd_vmem_set_access", void *, size_t, void *, size_t)(other, 8192, &list, 1)
+#define UNMAP() HSA(status, "hsa_amd_vmem_unmap", void *, size_t)(other, 8192)
+    MAP(handle);
+    printf("vmem %s", known(other));
+    ACCESS(opened);
+    printf(" %s", known(other));
+    ACCESS(closed);
+    printf(" %s", known(other));
+    ACCESS(opened);
+    ACCESS(shared);
+    printf(" %s", known(other));
+    UNMAP();
+    printf(" %s\n", known(other));
+    HSA(status, "hsa_amd_vmem_address_reserve", void **, size_t, uint64_t, uint64_t)(&other, 8192, 0, 0);
+    HSA(status, "hsa_amd_vmem_handle_create", uint64_t, size_t, uint32_t, uint64_t, uint64_t *)(POOL_VRAM, 8192, 0, 0, &handle);
+    MAP(handle);
+    ACCESS(opened);
+    printf("vmem-export %s", known(other));
+    HSA(status, "hsa_amd_vmem_export_shareable_handle", int *, uint64_t, uint64_t)(&descriptor, handle, 0);
+    printf(" %s\n", known(other));
+    HSA(status, "hsa_amd_vmem_address_reserve", void **, size_t, uint64_t, uint64_t)(&other, 8192, 0, 0);
+    HSA(status, "hsa_amd_vmem_import_shareable_handle", int, uint64_t *)(descriptor, &imported);
+    MAP(imported);
+    ACCESS(opened);
+    printf("vmem-import %s\n", known(other));
+}
+
+// A copy that has to wait for the host; the application uses its list of dependencies for something else meanwhile.
+static void late_copy(void) {
+    uint64_t dependency = new_signal(1), done = new_signal(1), list[1] = {dependency};
+    static char from[64] = "copied", to[64];
+    status result = HSA(status, "hsa_amd_memory_async_copy", void *, uint64_t, void *, uint64_t, size_t, uint32_t, uint64_t *,
+                        uint64_t)(to, GPU, from, CPU, sizeof to, 1, list, done);
+    int waits = value_of(done) == 1;
+    list[0] = 0xdead;
+    HSA(void, "hsa_signal_store_screlease", uint64_t, int64_t)(dependency, 0);
+    while (value_of(done) != 0) sched_yield();
+    printf("copy %#x %s %s with %s dependency and %s signal\n", result, waits ? "waited" : "went", to,
+           FAKE(uint64_t, "fake_last_dependency") == dependency ? "its" : "another",
+           FAKE(uint64_t, "fake_last_completion") == done ? "its" : "another");
+}
+
+static void *allocated_there;
+static const char *freed_there;
+static int created_there;
+
+// What an application does inside a callback of the runtime is its own doing like any other.
+static void on_free(void *address, void *data) {
+    (void)data;
+    freed_there = known(address);
+    allocated_there = allocate(POOL_VRAM, 0);
+    create(GPU);
+    created_there = queue != FAKE(struct queue *, "fake_last_queue");
+}
+
+static void free_with_callback(void) {
+    void *address = allocate(POOL_VRAM, 0);
+    HSA(status, "hsa_amd_register_deallocation_callback", void *, void *, void *)(address, (void *)on_free, 0);
+    HSA(status, "hsa_amd_memory_pool_free", void *)(address);
+    printf("callback %s %s %s\n", freed_there, known(allocated_there), created_there ? "ours" : "real");
+}
+
+static uint64_t rung_inside;
+
+static void ring_inside(void) {
+    rung_inside = new_signal(1);
+    HSA(void, "hsa_signal_store_screlease", uint64_t, int64_t)(queue->doorbell, (int64_t)publish(rung_inside));
+}
+
+// Rings the doorbell once more from inside the call that rings the hardware's.
+static void ring_in_ring(void) {
+    ((void (*)(void (*)(void)))find(device, "fake_when_rung"))(ring_inside);
+    uint64_t done = new_signal(1);
+    HSA(void, "hsa_signal_store_screlease", uint64_t, int64_t)(queue->doorbell, (int64_t)publish(done));
+    while (value_of(done) != 0 || value_of(rung_inside) != 0) sched_yield();
+    printf("both rings heard\n");
+}
+
 static void run(const char *command) {
     if (!strcmp(command, "init")) {
         printf("init %#x\n", HSA(status, "hsa_init", void)());
@@ -186,6 +333,16 @@ static void run(const char *command) {
         properties();
     } else if (!strcmp(command, "memory")) {
         memory();
+    } else if (!strcmp(command, "heard")) {
+        heard();
+    } else if (!strcmp(command, "batch-copy")) {
+        printf("batch-copy %#x\n", HSA(status, "hsa_amd_memory_async_batch_copy", void)());
+    } else if (!strcmp(command, "late-copy")) {
+        late_copy();
+    } else if (!strcmp(command, "free-with-callback")) {
+        free_with_callback();
+    } else if (!strcmp(command, "ring-in-ring")) {
+        ring_in_ring();
     } else if (!strcmp(command, "fail")) {
         FAKE(void, "fake_fail");
         FAKE(void, "fake_fail");

@@ -13,6 +13,8 @@ use std::sync::{Mutex, PoisonError};
 
 use tempfile::TempDir;
 
+pub mod device;
+
 /// Name of the runtime, and of the shim in its place.
 pub const SONAME: &str = "libhsa-runtime64.so.1";
 /// The name without a version, which some libraries open.
