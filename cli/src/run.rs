@@ -29,10 +29,10 @@ pub fn main(arguments: &ArgMatches) -> Result<ExitCode, Failure> {
     let library = attach::find(&settings).map_err(Failure::run)?;
     let folder = Folder::new(&library).map_err(Failure::run)?;
     let output = absolute(&settings.output).map_err(Failure::run)?;
-    prepare(&output).map_err(Failure::run)?;
+    let mut pipes = vec![prepare(&output).map_err(Failure::run)?];
     if let Some(log) = &settings.log_file {
-        check_appendable(&absolute(log).map_err(Failure::run)?)
-            .map_err(|error| Failure::run(format!("--log-file: {error}")))?;
+        let held = check_appendable(&absolute(log).map_err(Failure::run)?);
+        pipes.push(held.map_err(|error| Failure::run(format!("--log-file: {error}")))?);
     }
     libraries::check(&settings).map_err(Failure::run)?;
     if let Some(folder) = &settings.dump_writes {
@@ -54,7 +54,8 @@ pub fn main(arguments: &ArgMatches) -> Result<ExitCode, Failure> {
         child::run(&mut program, &output, progress.as_mut()).map_err(|error| error.into_failure(name))?;
     drop(progress);
     drop(folder);
-    closing::tell(&before.reports(ended.pid), &settings, &ended, &output);
+    closing::tell(&before.written(ended.pid), &settings, &ended);
+    drop(pipes);
     Ok(ExitCode::from(ended.exit_code()))
 }
 

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::ffi::OsStringExt;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Stdio;
@@ -105,6 +105,59 @@ fn a_report_that_cannot_be_written_gives_125_before_the_program_starts() {
         assert!(line.contains(problem), "{line}");
     }
     assert!(!place.path("started").exists());
+}
+
+/// The records of all processes, one after the other: between two of them nobody writes, and the pipe must not end there.
+#[test]
+fn a_pipe_gets_the_whole_report_and_its_reader_sees_one_end() {
+    let place = Place::new();
+    let pipe = place.path("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
+    let mut reader = Reader::of(&pipe);
+    let mut command = place.run(["-o", "pipe", "--", "sh", "-c", "/bin/true; /bin/true; exit 0"]);
+    command.env("FIXTURE_PROGRAM", "true").env("FIXTURE_REPORT", COMPLETE);
+    let child = command.stderr(Stdio::piped()).spawn().expect("starts");
+    let report = reader.read_on();
+    let output = child.wait_with_output().expect("ends");
+    assert_eq!(report, fs::read_to_string(COMPLETE).expect("golden").repeat(2));
+    let lines = messages(&output);
+    assert!(lines.len() == 1 && lines[0].contains("the report went to /"), "{lines:?}");
+}
+
+#[test]
+fn a_pipe_or_device_that_nothing_was_written_to_is_not_said_to_have_the_report() {
+    let place = Place::new();
+    let pipe = place.path("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
+    let mut reader = Reader::of(&pipe);
+    let child = place.run(["-o", "pipe", "--", "true"]).stderr(Stdio::piped()).spawn().expect("starts");
+    assert_eq!(reader.read_on(), "");
+    let lines = messages(&child.wait_with_output().expect("ends"));
+    assert!(lines[0].contains("nothing was written to /"), "{lines:?}");
+    assert!(lines[1].contains("made no HSA call"), "{lines:?}");
+    let lines = messages(&place.run(["-o", "/dev/null", "--", "true"]).output().expect("runs"));
+    assert!(lines.len() == 1 && lines[0].contains("went to /dev/null: it cannot be read again"), "{lines:?}");
+}
+
+/// A pipe's reader that was there before its writers.
+struct Reader(fs::File);
+
+impl Reader {
+    fn of(pipe: &Path) -> Self {
+        let mut options = fs::OpenOptions::new();
+        Self(options.read(true).custom_flags(libc::O_NONBLOCK).open(pipe).expect("pipe"))
+    }
+
+    /// Waits for the first writer, then reads until there is none.
+    fn read_on(&mut self) -> String {
+        use rustix::event::{PollFd, PollFlags, poll};
+        use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+        poll(&mut [PollFd::new(&self.0, PollFlags::IN)], None).expect("pipe");
+        fcntl_setfl(&self.0, fcntl_getfl(&self.0).expect("pipe") - OFlags::NONBLOCK).expect("pipe");
+        let mut text = String::new();
+        self.0.read_to_string(&mut text).expect("text");
+        text
+    }
 }
 
 #[test]

@@ -10,4 +10,4 @@ pub use dump::{
 };
 pub use name::expand_pid;
 pub use reader::{Problem, ProblemKind, Reader, TornDispatch};
-pub use writer::{OpenError, WriteError, Writer, check_appendable, prepare, prepare_folder};
+pub use writer::{Held, OpenError, WriteError, Writer, check_appendable, prepare, prepare_folder};

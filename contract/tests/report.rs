@@ -4,11 +4,12 @@ mod sample;
 
 use std::fs;
 use std::io::{BufReader, Cursor, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::Command;
 
 use hsa_replay_contract::record::Record;
-use hsa_replay_contract::report::{ProblemKind, Reader, TornDispatch, Writer, prepare};
+use hsa_replay_contract::report::{ProblemKind, Reader, TornDispatch, Writer, check_appendable, prepare};
 use proptest::prelude::*;
 
 fn lines(records: &[Record]) -> Vec<u8> {
@@ -71,7 +72,7 @@ fn a_second_writer_appends_and_prepare_empties() {
         Writer::open(&path, 1).expect("opens").write(&sample::begin(0).into()).expect("writes");
     }
     assert_eq!(fs::read_to_string(&path).expect("report").lines().count(), 2);
-    prepare(&path).expect("writable");
+    let _no_pipe = prepare(&path).expect("writable");
     assert_eq!(fs::read(&path).expect("report"), b"");
 }
 
@@ -118,7 +119,7 @@ fn places_that_cannot_hold_a_report_are_refused_in_one_line() {
     assert!(prepare(folder.path()).expect_err("folder").to_string().contains("is a directory"));
     let error = prepare(&folder.path().join("no/such/r-{pid}.jsonl")).expect_err("no folder");
     assert!(error.to_string().contains("folder"), "{error}");
-    prepare(&folder.path().join("r-{pid}.jsonl")).expect("writable");
+    let _no_pipe = prepare(&folder.path().join("r-{pid}.jsonl")).expect("writable");
     assert_eq!(fs::read_dir(folder.path()).expect("folder").count(), 0, "nothing is created before its time");
 }
 
@@ -130,6 +131,24 @@ fn a_pipe_without_reader_is_refused_without_waiting() {
     let error = Writer::open(&path, 1).expect_err("nobody reads");
     assert!(error.to_string().contains("nobody reads"), "{error}");
     assert!(prepare(&path).is_err());
+}
+
+/// A reader takes the last writer's leaving for the end of the report.
+#[test]
+fn a_pipe_that_was_looked_at_has_a_writer_until_that_is_dropped() {
+    let folder = tempfile::tempdir().expect("folder");
+    let path = folder.path().join("pipe");
+    make_fifo(&path);
+    for look in [prepare, check_appendable] {
+        let nonblocking = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).expect("flags");
+        let mut reader =
+            fs::OpenOptions::new().read(true).custom_flags(nonblocking).open(&path).expect("pipe");
+        let held = look(&path).expect("someone reads");
+        let error = reader.read(&mut [0]).expect_err("a writer is there, and has written nothing");
+        assert_eq!(error.kind(), std::io::ErrorKind::WouldBlock);
+        drop(held);
+        assert_eq!(reader.read(&mut [0]).expect("the end"), 0);
+    }
 }
 
 #[test]

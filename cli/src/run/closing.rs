@@ -1,12 +1,10 @@
 //! What `run` says at the end: what was replayed, what was not and why, and where the report is.
 
-use std::path::Path;
-
 use hsa_replay_contract::report::Reader;
 use hsa_replay_contract::{Settings, Summary};
 
 use super::child::Ended;
-use super::written::Written;
+use super::written::{Report, Written};
 use crate::failure::say;
 use crate::report::processes::{End, Processes};
 use crate::report::units::{counted, shorten, signal_name};
@@ -18,25 +16,34 @@ const NAME_WIDTH: usize = 100;
 const NAMED_REPORTS: usize = 4;
 
 /// Prints the lines, each behind our name, to standard error.
-pub fn tell(reports: &[Written], settings: &Settings, ended: &Ended, output: &Path) {
-    let (processes, problems) = read(reports);
+pub fn tell(written: &Written, settings: &Settings, ended: &Ended) {
     let mut lines = Vec::new();
     if let Some(signal) = ended.signal() {
         lines.push(format!("the program was ended by signal {signal}{}", signal_name(signal)));
     }
-    lines.extend(problems);
-    if reports.is_empty() && output.exists() && !output.is_file() {
-        lines.push(format!("the report went to {}", output.display()));
-    } else {
-        lines.extend(account(&processes, settings, ended));
-        lines.extend(places(reports));
+    match written {
+        Written::Files(reports) => {
+            let (processes, problems) = read(reports);
+            lines.extend(problems);
+            lines.extend(account(&processes, settings, ended));
+            lines.extend(places(reports));
+        }
+        Written::Stream(path, Some(true)) => lines.push(format!("the report went to {}", path.display())),
+        Written::Stream(path, Some(false)) => {
+            lines.push(format!("nothing was written to {}", path.display()));
+            lines.extend(account(&Processes::default(), settings, ended));
+        }
+        Written::Stream(path, None) => lines.push(format!(
+            "what was reported went to {}: it cannot be read again, so nothing is counted here",
+            path.display()
+        )),
     }
     for line in lines {
         say(line);
     }
 }
 
-fn read(reports: &[Written]) -> (Processes, Vec<String>) {
+fn read(reports: &[Report]) -> (Processes, Vec<String>) {
     let mut processes = Processes::default();
     let mut problems = Vec::new();
     for report in reports {
@@ -149,7 +156,7 @@ pub fn totals(total: &Summary) -> String {
     format!("{}: {}{filtered}", counted(total.candidates, "candidate"), parts.join(", "))
 }
 
-fn places(reports: &[Written]) -> Vec<String> {
+fn places(reports: &[Report]) -> Vec<String> {
     let more = reports.len().saturating_sub(NAMED_REPORTS);
     let mut lines: Vec<String> = reports
         .iter()

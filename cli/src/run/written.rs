@@ -1,10 +1,13 @@
-//! Which reports a run wrote: those of its name that grew, whichever of its processes wrote them.
+//! What a run wrote: the reports of its name that grew, whichever of its processes wrote them, or what went to a pipe or a
+//! device.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, BufReader, Seek, SeekFrom};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use hsa_replay_contract::report::expand_pid;
 
@@ -13,11 +16,22 @@ use hsa_replay_contract::report::expand_pid;
 pub struct Before {
     template: PathBuf,
     lengths: HashMap<PathBuf, u64>,
+    /// When the pipe of this name was written last.
+    pipe: Option<SystemTime>,
+}
+
+/// What a run wrote.
+#[derive(Debug)]
+pub enum Written {
+    /// Files that can be read again, in order of name.
+    Files(Vec<Report>),
+    /// A pipe or a device, and whether anything was written to it; `None` where that cannot be known.
+    Stream(PathBuf, Option<bool>),
 }
 
 /// A report that the run wrote, and where its part begins.
 #[derive(Debug)]
-pub struct Written {
+pub struct Report {
     /// The file.
     pub path: PathBuf,
     start: u64,
@@ -26,18 +40,32 @@ pub struct Written {
 impl Before {
     /// Notes the reports there are.
     pub fn note(template: &Path) -> Self {
-        Self { template: template.to_owned(), lengths: existing(template).collect() }
+        Self {
+            template: template.to_owned(),
+            lengths: existing(template).collect(),
+            pipe: last_written(template),
+        }
+    }
+
+    /// What the run wrote; `pid` is the program's own process.
+    pub fn written(&self, pid: u32) -> Written {
+        let stream = fs::metadata(&self.template).is_ok_and(|metadata| !metadata.is_file());
+        if stream {
+            let moved = last_written(&self.template).zip(self.pipe).map(|(now, before)| now != before);
+            return Written::Stream(self.template.clone(), moved);
+        }
+        Written::Files(self.reports(pid))
     }
 
     /// The reports that grew since, in order of name; `pid` is the program's own process.
-    pub fn reports(&self, pid: u32) -> Vec<Written> {
+    fn reports(&self, pid: u32) -> Vec<Report> {
         let own = expand_pid(&self.template, pid);
-        let mut reports: Vec<Written> = existing(&self.template)
+        let mut reports: Vec<Report> = existing(&self.template)
             .filter_map(|(path, length)| {
                 let before = self.lengths.get(&path).copied().unwrap_or(0);
                 // The program's own report was emptied when it started.
                 let start = if path == own || length < before { 0 } else { before };
-                (length > start).then_some(Written { path, start })
+                (length > start).then_some(Report { path, start })
             })
             .collect();
         reports.sort_by(|one, other| one.path.cmp(&other.path));
@@ -45,13 +73,22 @@ impl Before {
     }
 }
 
-impl Written {
+impl Report {
     /// Opens the report where the run's part begins.
     pub fn open(&self) -> io::Result<BufReader<File>> {
         let mut file = File::open(&self.path)?;
         file.seek(SeekFrom::Start(self.start))?;
         Ok(BufReader::new(file))
     }
+}
+
+/// When a named pipe was written last. Linux notes that only for pipes in a file system: not for a shell's `|` and `>(…)`, and
+/// not for devices.
+fn last_written(path: &Path) -> Option<SystemTime> {
+    const NAMELESS: i64 = 0x5049_5045; // PIPEFS_MAGIC
+    let metadata = fs::metadata(path).ok().filter(|metadata| metadata.file_type().is_fifo())?;
+    let named = rustix::fs::statfs(path).is_ok_and(|system| system.f_type != NAMELESS);
+    named.then(|| metadata.modified().ok()).flatten()
 }
 
 /// The regular files whose name the template gives for some process, with their length.

@@ -156,7 +156,7 @@ struct Target {
 
 impl Target {
     fn open(path: &Path) -> Result<Self, OpenError> {
-        let opened = open_for_append(path, false)
+        let opened = open_for_append(path)
             .and_then(out_of_the_way)
             .and_then(|file| file.metadata().map(|metadata| Self { identity: identity(&metadata), file }));
         opened.map_err(|error| OpenError { path: path.to_owned(), problem: explain(&error) })
@@ -187,23 +187,31 @@ impl Target {
     }
 }
 
+/// Where a pipe was looked at, its open end: a reader takes the last writer's leaving for the end, so whoever looked stays
+/// until the program has ended.
+#[derive(Debug)]
+#[must_use = "a pipe's reader leaves when this is dropped"]
+pub struct Held {
+    _pipe: Option<File>,
+}
+
 /// Empties the report before a program starts, and finds out now whether it can be written.
 ///
 /// Where the name holds `{pid}` there is nothing to empty yet: then the folder must exist and be writable.
-pub fn prepare(template: &Path) -> Result<(), OpenError> {
+pub fn prepare(template: &Path) -> Result<Held, OpenError> {
     check_place(template, true)
 }
 
 /// Finds out now whether a file, such as the log, can be appended to; `{pid}` as for [`prepare`].
-pub fn check_appendable(template: &Path) -> Result<(), OpenError> {
+pub fn check_appendable(template: &Path) -> Result<Held, OpenError> {
     check_place(template, false)
 }
 
-fn check_place(template: &Path, truncate: bool) -> Result<(), OpenError> {
+fn check_place(template: &Path, truncate: bool) -> Result<Held, OpenError> {
     let fail = |path: &Path, problem| OpenError { path: path.to_owned(), problem };
     if expand_pid(template, 0) == template {
-        return open_for_append(template, truncate)
-            .map(drop)
+        return open_to_write(template, truncate)
+            .map(|(file, is_pipe)| Held { _pipe: is_pipe.then_some(file) })
             .map_err(|error| fail(template, explain(&error)));
     }
     let sample = expand_pid(template, std::process::id());
@@ -215,10 +223,11 @@ fn check_place(template: &Path, truncate: bool) -> Result<(), OpenError> {
         Some(parent) => parent,
         None => return Err(fail(template, explain(&io::ErrorKind::IsADirectory.into()))),
     };
-    if expand_pid(folder, 0) != folder {
-        return Ok(());
+    if expand_pid(folder, 0) == folder {
+        writable_folder(folder)
+            .map_err(|error| fail(template, format!("its folder cannot be written: {error}")))?;
     }
-    writable_folder(folder).map_err(|error| fail(template, format!("its folder cannot be written: {error}")))
+    Ok(Held { _pipe: None })
 }
 
 /// Makes the folder for dumps before a program starts, and finds out now whether files can be made in it.
@@ -234,23 +243,33 @@ fn writable_folder(folder: &Path) -> io::Result<()> {
     if folder.is_dir() { Ok(()) } else { Err(io::ErrorKind::NotADirectory.into()) }
 }
 
-fn open_for_append(path: &Path, truncate: bool) -> io::Result<File> {
-    let flags = |flags: OFlags| i32::try_from(flags.bits()).map_err(io::Error::other);
-    let mut flags_to_open = OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::APPEND;
+fn open_for_append(path: &Path) -> io::Result<File> {
+    let (file, is_pipe) = open_to_write(path, false)?;
+    if is_pipe {
+        // Being a reader too, we cannot be sent SIGPIPE when the other one goes away.
+        return OpenOptions::new().read(true).write(true).custom_flags(flags(OFlags::NONBLOCK)?).open(path);
+    }
+    Ok(file)
+}
+
+/// Opens a file for appending, and says whether it is a pipe. Never waits for a pipe's reader.
+fn open_to_write(path: &Path, truncate: bool) -> io::Result<(File, bool)> {
+    let mut wanted = OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::APPEND;
     if truncate {
-        flags_to_open |= OFlags::TRUNC;
+        wanted |= OFlags::TRUNC;
     }
     let file = OpenOptions::new()
         .write(true)
         .create(true)
         .truncate(false)
-        .custom_flags(flags(flags_to_open)?)
+        .custom_flags(flags(wanted)?)
         .open(path)?;
-    if file.metadata()?.file_type().is_fifo() {
-        // Being a reader too, we cannot be sent SIGPIPE when the other one goes away.
-        return OpenOptions::new().read(true).write(true).custom_flags(flags(OFlags::NONBLOCK)?).open(path);
-    }
-    Ok(file)
+    let is_pipe = file.metadata()?.file_type().is_fifo();
+    Ok((file, is_pipe))
+}
+
+fn flags(flags: OFlags) -> io::Result<i32> {
+    i32::try_from(flags.bits()).map_err(io::Error::other)
 }
 
 /// Moves the descriptor to a high number, where the limit allows it.
