@@ -300,6 +300,58 @@ fn damage_is_placed_and_the_rest_shown_in_every_format() {
     }
 }
 
+/// Every number of the report as large as its type, as damage may leave it.
+fn enormous() -> String {
+    fn grow(name: &str, value: &mut Value) {
+        match value {
+            Value::Object(fields) => fields.iter_mut().for_each(|(name, value)| grow(name, value)),
+            Value::Array(items) => items.iter_mut().for_each(|value| grow(name, value)),
+            Value::Number(_) => match name {
+                "schema" | "pid" | "passes" | "write" => {}
+                "agent" | "index" | "node" | "grid" | "workgroup" | "arg" | "pass" => {
+                    *value = u32::MAX.into()
+                }
+                _ => *value = u64::MAX.into(),
+            },
+            _ => {}
+        }
+    }
+    let mut lines = String::new();
+    for line in complete().lines() {
+        let mut record = json(line);
+        grow("", &mut record);
+        lines += &format!("{record}\n");
+    }
+    lines
+}
+
+#[test]
+fn sums_of_enormous_numbers_end_at_the_largest_in_every_format() {
+    let place = Place::new();
+    let report = enormous();
+    place.write("enormous.jsonl", format!("{report}{}", report.replace("4711", "4712")));
+    for options in FORMATS.map(|format| ["--format", format]).iter().chain([&["-v", "--as=f32"]]) {
+        let output = place.command(["report", "enormous.jsonl"]).args(options).output().expect("runs");
+        assert!(output.status.success(), "{options:?}: {output:?}");
+        let said = messages(&output);
+        assert!(said.iter().all(|line| line.contains("no times")), "{options:?}: {said:?}");
+    }
+    answer(place.command(["report", "--diff", "enormous.jsonl", "enormous.jsonl"]));
+    let text = answer(place.command(["report", "-v", "enormous.jsonl"]));
+    for said in
+        ["changed 16777216 TiB", "18446744073709551615 candidates", "18446744073709551615 bytes of argument"]
+    {
+        assert!(text.contains(said), "{said}\n{text}");
+    }
+    let csv = answer(place.command(["report", "--format", "csv", "enormous.jsonl"]));
+    assert!(csv.contains(",18446744073709551615,true\n"), "{csv}");
+    let path = place.path("enormous.jsonl");
+    let mut command = place.run(["-o", "r.jsonl", "--", "true"]);
+    command.env("FIXTURE_PROGRAM", "true").env("FIXTURE_REPORT", path);
+    let said = messages(&command.output().expect("runs"));
+    assert!(said[0].contains("18446744073709551615 candidates"), "{said:?}");
+}
+
 #[test]
 fn a_directory_and_a_full_disk_are_one_line_in_every_format() {
     let place = Place::new();

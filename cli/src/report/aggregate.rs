@@ -163,8 +163,8 @@ impl Kernel {
                 self.times.add(ns);
             }
         }
-        if let Some(writes) = &dispatch.writes {
-            self.changed = widened(self.changed, writes.iter().map(|write| write.bytes).sum());
+        if let Some(bytes) = dispatch.changed_bytes() {
+            self.changed = widened(self.changed, bytes);
         }
         match dispatch.deterministic {
             Some(true) => self.deterministic += 1,

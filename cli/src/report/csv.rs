@@ -79,7 +79,7 @@ pub fn line(output: &mut impl Write, session: usize, dispatch: &Dispatch) -> io:
         snapshot(|snapshot| snapshot.ns),
         restore(|restore| restore.bytes),
         restore(|restore| restore.ns),
-        number(dispatch.writes.as_ref().map(|writes| writes.iter().map(|write| write.bytes).sum())),
+        number(dispatch.changed_bytes()),
         dispatch.deterministic.map(|verdict| verdict.to_string()).unwrap_or_default(),
     ];
     writeln!(output, "{}", fields.join(","))

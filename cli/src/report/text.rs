@@ -155,8 +155,8 @@ impl Dispatches {
         } else if !dispatch.passes.is_empty() {
             write!(output, ", {}", passes(dispatch))?;
         }
-        if let Some(writes) = &dispatch.writes {
-            write!(output, ", changed {}", size(writes.iter().map(|write| write.bytes).sum()))?;
+        if let Some(bytes) = dispatch.changed_bytes() {
+            write!(output, ", changed {}", size(bytes))?;
         }
         match dispatch.deterministic {
             Some(true) => write!(output, ", deterministic")?,

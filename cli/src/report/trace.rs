@@ -81,8 +81,6 @@ impl<'a, W: Write> Trace<'a, W> {
             args,
         };
         let name = shorten(&dispatch.kernel, NAME_WIDTH);
-        let changed: Option<u64> =
-            dispatch.writes.as_ref().map(|writes| writes.iter().map(|write| write.bytes).sum());
         let args = json!({
             "id": dispatch.id,
             "launch": dispatch.launch,
@@ -92,7 +90,7 @@ impl<'a, W: Write> Trace<'a, W> {
             "allowed": dispatch.allowed.iter().map(|kind| kind.name()).collect::<Vec<_>>(),
             "passes": dispatch.passes.len(),
             "deterministic": dispatch.deterministic,
-            "changed_bytes": changed,
+            "changed_bytes": dispatch.changed_bytes(),
         });
         self.event(&event(name, "window", start, window_ns(window), args))?;
         for stage in &window.stages {

@@ -139,7 +139,7 @@ fn filters(settings: &Settings) -> String {
 /// One line: candidates and what became of them.
 pub fn totals(total: &Summary) -> String {
     let mut parts = vec![format!("{} replayed", total.replayed)];
-    let declined: u64 = total.declined.values().sum();
+    let declined = total.declined_for_any_reason();
     if declined > 0 {
         let reasons: Vec<String> =
             total.declined.iter().map(|(reason, count)| format!("{} {count}", reason.name())).collect();

@@ -70,6 +70,15 @@ pub struct Dispatch {
     pub divergence: Option<Vec<Divergence>>,
 }
 
+impl Dispatch {
+    /// The bytes that differ after the first pass, all regions together; null where memory was not compared. A damaged report
+    /// may hold any numbers: the sum ends at the largest.
+    pub fn changed_bytes(&self) -> Option<u64> {
+        let writes = self.writes.as_ref()?;
+        Some(writes.iter().fold(0, |sum, write| write.bytes.saturating_add(sum)))
+    }
+}
+
 /// One run of the kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pass {

@@ -45,20 +45,26 @@ impl Summary {
         }
     }
 
-    /// Adds what another process counted; `pid` stays.
+    /// Adds what another process counted; `pid` stays. Sums end at the largest number, since a damaged report may hold any.
     pub fn add(&mut self, other: &Self) {
-        self.candidates += other.candidates;
-        self.replayed += other.replayed;
-        self.tainted += other.tainted;
-        self.faulted += other.faulted;
-        self.filtered += other.filtered;
+        let add = |sum: &mut u64, count: u64| *sum = sum.saturating_add(count);
+        add(&mut self.candidates, other.candidates);
+        add(&mut self.replayed, other.replayed);
+        add(&mut self.tainted, other.tainted);
+        add(&mut self.faulted, other.faulted);
+        add(&mut self.filtered, other.filtered);
         for (&reason, &count) in &other.declined {
-            *self.declined.entry(reason).or_default() += count;
+            add(self.declined.entry(reason).or_default(), count);
         }
+    }
+
+    /// Candidates that ran once, whatever the reason.
+    pub fn declined_for_any_reason(&self) -> u64 {
+        self.declined.values().fold(0, |sum, &count| count.saturating_add(sum))
     }
 
     /// Dispatches that reached the filter.
     pub fn seen(&self) -> u64 {
-        self.candidates + self.filtered
+        self.candidates.saturating_add(self.filtered)
     }
 }

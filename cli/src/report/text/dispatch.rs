@@ -103,7 +103,8 @@ fn differences(
         let Some(first) = group.first() else { continue };
         let place = usize::try_from(first.write).ok().and_then(|index| writes.get(index)).map(target);
         let place = place.unwrap_or_else(|| "an unlisted region".to_owned());
-        let bytes = counted(group.iter().map(|difference| difference.bytes).sum(), "byte");
+        let bytes = group.iter().fold(0, |sum: u64, difference| sum.saturating_add(difference.bytes));
+        let bytes = counted(bytes, "byte");
         let spans = list(group.iter().map(|difference| (difference.offset, difference.bytes)), shown);
         writeln!(output, "{indent}  pass {}: {bytes} of {place}: {spans}", first.pass)?;
     }
