@@ -12,6 +12,7 @@ pub mod faults;
 mod guard;
 mod machine;
 pub mod memory;
+pub mod notices;
 mod queues;
 pub mod report;
 pub mod shared;

@@ -10,6 +10,7 @@ use crate::dispatch::Pool;
 use crate::events::{Events, MemoryException};
 use crate::faults::{Action, FaultPlan, Kind, Misbehaviour, Phase};
 use crate::memory::{Buffer, Fault, Memory, Request, View};
+use crate::notices::Notices;
 use crate::queues::{Doorbells, Queue, Spec, Worker, doorbells};
 use crate::signal::EMPTY_MAILBOX;
 use crate::{Refusal, Target, guard, say};
@@ -49,6 +50,8 @@ pub struct Machine {
     pub memory: Memory,
     /// All events.
     pub events: Events,
+    /// Who reads the driver's notes.
+    pub notices: Notices,
     /// What has been done so far.
     pub counters: Counters,
     pub(crate) pool: Pool,
@@ -78,6 +81,7 @@ impl Machine {
             config,
             memory,
             events: Events::default(),
+            notices: Notices::default(),
             counters: Counters::default(),
             doorbells,
             queues: RwLock::default(),
@@ -208,11 +212,13 @@ impl Machine {
         for queue in self.queues.read().iter().filter(|q| q.spec.agent == agent) {
             queue.fail();
         }
+        self.notices.memory_fault(agent);
         self.events.raise_memory_fault(MemoryException { gpu_id: self.config.gpu_ids[agent], fault });
     }
 
     /// An engine of `agent` met something that makes silicon hang.
     pub fn raise_hang(&self, agent: usize) {
+        self.notices.hang(agent);
         self.events.raise_hang(self.config.gpu_ids[agent]);
     }
 

@@ -94,6 +94,7 @@ impl Bench {
             write_pointer: amd + 56,
             read_pointer: amd + 128,
             save_area,
+            save_area_bytes: 64,
             percentage: 100,
             priority: 7,
             engine: 0,

@@ -2,6 +2,7 @@
 
 mod program;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -187,11 +188,12 @@ fn the_seed_decides_which_of_two_overlapping_dispatches_stores_last() {
 
 /// A page of this program that the device may use at its own address, and its handle.
 fn registered(program: &Program) -> (*mut libc::c_void, u64) {
+    // Far below where the system places mappings by itself: nobody else's memory takes the page's place once it is gone.
+    static NEXT: AtomicUsize = AtomicUsize::new(0x1000_0000_0000);
+    let hint = core::ptr::without_provenance_mut(NEXT.fetch_add(1 << 20, Ordering::Relaxed));
     let access = libc::PROT_READ | libc::PROT_WRITE;
-    // SAFETY: a fresh anonymous mapping at no fixed address.
-    let page = unsafe {
-        libc::mmap(core::ptr::null_mut(), 4096, access, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0)
-    };
+    // SAFETY: a fresh anonymous mapping that takes nobody's place: the address is a wish.
+    let page = unsafe { libc::mmap(hint, 4096, access, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0) };
     assert_ne!(page, libc::MAP_FAILED);
     let rights = Rights { writable: true, executable: false, public: false, coherent: false };
     let user = page.expose_provenance() as u64;

@@ -12,7 +12,7 @@ pub(crate) struct Product {
     /// PCI device number (libhsakmt's table of known GPUs).
     pub(crate) device_id: u32,
     /// Major, minor and stepping in decimal, two digits each for the last two: `gfx_target_version`.
-    pub(crate) gfx_target_version: u64,
+    pub(crate) gfx_target_version: u32,
     /// `family_id` of the topology.
     pub(crate) family: u64,
     /// Largest clock of the compute engine in MHz.

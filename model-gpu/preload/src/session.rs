@@ -11,7 +11,7 @@ use model_gpu_core::{Config, Machine, say};
 use parking_lot::Mutex;
 
 use crate::drm::share::Shared;
-use crate::kfd::Svm;
+use crate::kfd::{Debug, Svm};
 use crate::settings::{Settings, settings};
 
 /// The driver's number of the first GPU; the others follow.
@@ -34,6 +34,8 @@ pub(crate) struct Session {
     identity: (u64, u64),
     /// Ranges of the program's memory that are shared by address.
     pub(crate) svm: Svm,
+    /// What a debugger may ask, and what it has asked.
+    pub(crate) debug: Debug,
     /// Memory that descriptors stand for.
     pub(crate) shared: Shared,
     /// Buffers by GEM number.
@@ -89,6 +91,7 @@ impl Session {
             settings,
             identity,
             svm: Svm::default(),
+            debug: Debug::default(),
             shared: Shared::default(),
             gems: Mutex::default(),
         })

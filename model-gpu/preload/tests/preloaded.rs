@@ -55,6 +55,8 @@ fn scenario() {
         Ok("directories") => directories(),
         Ok("others") => others(),
         Ok("unknown") => unknown(),
+        Ok("notes") => notes(),
+        Ok("snapshots") => snapshots(),
         Ok("threads") => threads(),
         Ok("counters") => drop(open("/dev/kfd")),
         Ok(other) => panic!("no scenario {other}"),
@@ -188,6 +190,97 @@ fn unknown() {
     assert_eq!(std::io::Error::last_os_error().raw_os_error(), Some(libc::EINVAL));
 }
 
+/// Calls a request of `/dev/kfd` with a structure of words of 64 bits.
+fn request<const N: usize>(fd: &OwnedFd, number: libc::c_ulong, words: &mut [u64; N]) -> i32 {
+    let code = 0xc000_4b00 | (N as libc::c_ulong * 8) << 16 | number;
+    unsafe { libc::ioctl(fd.as_raw_fd(), code, words.as_mut_ptr()) }
+}
+
+const GPU: u64 = 0x5001;
+
+fn notes() {
+    let kfd = open("/dev/kfd");
+    let mut smi = [GPU];
+    assert_eq!(request(&kfd, 0x1f, &mut smi), 0);
+    let fd = i32::try_from(smi[0] >> 32).expect("a descriptor");
+    let mut notes = fs::File::from(unsafe { OwnedFd::from_raw_fd(fd) });
+    let unmapped = 1u64 << (11 - 1);
+    std::io::Write::write_all(&mut notes, &unmapped.to_le_bytes()).expect("a mask");
+    let page = unsafe {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        libc::mmap(core::ptr::null_mut(), 4096, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0)
+    };
+    assert_ne!(page, libc::MAP_FAILED);
+    // Set one attribute: the agent may use the page.
+    let address = page as u64;
+    assert_eq!(request(&kfd, 0x20, &mut [address, 4096, 1 << 32, GPU << 32 | 2]), 0);
+    assert_eq!(unsafe { libc::munmap(page, 4096) }, 0);
+    let mut line = [0u8; 96];
+    let read = notes.read(&mut line).expect("a note");
+    let line = String::from_utf8_lossy(&line[..read]);
+    let expected = format!(" -{} @{:x}(1) {GPU:x} 2\n", std::process::id(), address >> 12);
+    assert!(line.starts_with("b ") && line.ends_with(&expected), "{line} is not b TIME{expected}");
+}
+
+/// A copy queue whose ring and indices lie in memory of the device; its number.
+fn copy_queue(kfd: &OwnedFd) -> u64 {
+    const AT: u64 = 0x7a00_0000_0000;
+    let (gtt, writable) = (1u64 << 1, 1u64 << 31);
+    let mut allocation = [AT, 0x2000, 0, 0, GPU | (gtt | writable) << 32];
+    assert_eq!(request(kfd, 0x16, &mut allocation), 0);
+    let gpus = [u32::try_from(GPU).expect("a number")];
+    assert_eq!(request(kfd, 0x18, &mut [allocation[2], gpus.as_ptr() as u64, 1]), 0);
+    let (sdma, share, priority) = (1u64, 100u64, 7u64);
+    let ring = [AT, AT + 0x1000, AT + 0x1008, 0, 0x1000 | GPU << 32, sdma | share << 32, priority];
+    let mut queue = [0; 12];
+    queue[..7].copy_from_slice(&ring);
+    assert_eq!(request(kfd, 0x02, &mut queue), 0);
+    queue[6] >> 32
+}
+
+/// As the thunk asks for a core dump's note.
+fn snapshots() {
+    let kfd = open("/dev/kfd");
+    let debug = |op: u64, arguments: &mut [u64; 3]| {
+        let mut words = [u64::from(std::process::id()) | op << 32, arguments[0], arguments[1], arguments[2]];
+        let result = request(&kfd, 0x26, &mut words);
+        arguments.copy_from_slice(&words[1..]);
+        result
+    };
+    let (enable, disable, suspend, resume, queues, devices) = (0, 1, 6, 7, 13, 14);
+    let queue_new = 1u64 << 30;
+    let id = copy_queue(&kfd);
+    assert_eq!(request(&kfd, 0x25, &mut [0x1234, 3]), 0, "the runtime announces itself");
+    assert_eq!(debug(devices, &mut [0; 3]), -1, "debugging is off");
+    let mut info = [0u64; 2];
+    let mut arguments =
+        [0, info.as_mut_ptr() as u64, 16 | u64::try_from(kfd.as_raw_fd()).expect("positive") << 32];
+    assert_eq!(debug(enable, &mut arguments), 0);
+    assert_eq!(info, [0x1234, 1 | 1 << 32], "its structures, enabled, with trap registers");
+    let mut device = [0u64; 15];
+    let mut arguments = [0, device.as_mut_ptr() as u64, u64::from(u32::MAX) | 120 << 32];
+    assert_eq!(debug(devices, &mut arguments), 0);
+    assert_eq!(arguments[2], 1 | 120 << 32, "one device");
+    assert_eq!((device[0], device[7] & 0xffff_ffff, device[8] & 0xffff_ffff), (1 << 35, GPU, 0x1002));
+    let mut arguments = [queue_new, 0, 64 << 32];
+    assert_eq!(debug(queues, &mut arguments), 0);
+    assert_eq!(arguments[2], 1 | 64 << 32, "how many there are");
+    let mut queue = [0u64; 8];
+    let mut ids = [u32::try_from(id).expect("a number")];
+    let mut held = [0, ids.as_mut_ptr() as u64, 1];
+    assert_eq!(debug(suspend, &mut held), 0, "a queue that was not seen is not suspended");
+    ids[0] &= !(1 << 31);
+    assert_eq!(debug(queues, &mut [queue_new, queue.as_mut_ptr() as u64, 1 | 64 << 32]), 0);
+    assert_eq!((queue[0], queue[5], queue[6]), (queue_new, id | GPU << 32, 0x1000 | 1 << 32));
+    assert_eq!(debug(suspend, &mut held), 1);
+    assert_eq!(debug(suspend, &mut held), 0, "it is suspended already");
+    ids[0] &= !(1 << 31);
+    assert_eq!(debug(resume, &mut [ids.as_mut_ptr() as u64, 1, 0]), 1);
+    assert_eq!(debug(disable, &mut [0; 3]), 0);
+    assert_eq!(debug(queues, &mut [0; 3]), -1, "debugging is off again");
+    assert_eq!(request(&kfd, 0x03, &mut [id]), 0);
+}
+
 fn threads() {
     let threads: Vec<_> = (0..16)
         .map(|_| {
@@ -253,6 +346,16 @@ fn an_unknown_request_is_refused_and_named() {
         text.contains("model-gpu: ioctl 0x83 (CROSS_MEMORY_COPY) on /dev/kfd is not supported: EINVAL"),
         "{text}"
     );
+}
+
+#[test]
+fn a_reader_of_the_drivers_notes_hears_that_shared_pages_are_gone() {
+    play("notes");
+}
+
+#[test]
+fn a_program_that_debugs_itself_gets_snapshots_of_its_devices_and_queues() {
+    play("snapshots");
 }
 
 #[test]

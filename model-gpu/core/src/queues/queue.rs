@@ -35,6 +35,8 @@ pub struct Spec {
     pub read_pointer: u64,
     /// Device address of the context save area, whose header says where errors go; zero for none.
     pub save_area: u64,
+    /// Size of the context save area in bytes.
+    pub save_area_bytes: u32,
     /// Share of the device: zero suspends the queue.
     pub percentage: u32,
     /// The driver's priority, 0 to 15.
@@ -72,6 +74,7 @@ pub struct Queue {
     /// Global wave sync of its dispatches.
     pub gws: Gws,
     active: AtomicBool,
+    halted: AtomicBool,
     stopped: AtomicBool,
     failed: AtomicBool,
     stalled: AtomicBool,
@@ -102,6 +105,7 @@ impl Queue {
             priority: AtomicU32::new(spec.priority),
             gws: Gws::new(),
             active: AtomicBool::new(spec.percentage > 0),
+            halted: AtomicBool::new(false),
             stopped: AtomicBool::new(false),
             failed: AtomicBool::new(false),
             stalled: AtomicBool::new(false),
@@ -163,6 +167,14 @@ impl Queue {
         self.nudge();
     }
 
+    /// Holds the queue for a debugger, or lets it go: once this returns with `on`, no packet starts. What runs goes on to its
+    /// end.
+    pub fn halt(&self, on: bool) {
+        let _start = self.start.lock();
+        self.halted.store(on, Ordering::Release);
+        self.nudge();
+    }
+
     /// Which of the agent's compute units the queue may use; all if its mask leaves none.
     #[must_use]
     pub(crate) fn enabled_units(&self, all: u32) -> Vec<u32> {
@@ -204,6 +216,7 @@ impl Queue {
     #[must_use]
     pub fn may_start(&self) -> bool {
         self.active.load(Ordering::Acquire)
+            && !self.halted.load(Ordering::Acquire)
             && !self.failed.load(Ordering::Acquire)
             && !self.stalled.load(Ordering::Acquire)
     }
@@ -280,6 +293,18 @@ mod tests {
         assert!(!low.goes_before(&high));
         high.update(0, 9);
         assert!(!high.goes_before(&low), "it is suspended");
+    }
+
+    #[test]
+    fn a_halted_queue_starts_nothing_whatever_its_share() {
+        let queue = Bench::new().queue(QueueKind::Aql, 4096).queue;
+        queue.halt(true);
+        queue.update(100, 7);
+        assert!(!queue.may_start());
+        queue.halt(false);
+        assert!(queue.may_start());
+        queue.update(0, 7);
+        assert!(!queue.may_start(), "it is suspended still");
     }
 
     #[test]

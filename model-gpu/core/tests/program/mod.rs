@@ -70,6 +70,7 @@ impl Program {
             write_pointer: amd + 56,
             read_pointer: amd + 128,
             save_area: 0,
+            save_area_bytes: 0,
             percentage: 100,
             priority: 7,
             engine: 0,

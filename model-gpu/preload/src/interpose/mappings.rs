@@ -11,7 +11,9 @@ use crate::session::{self, Session};
 /// Tells the device that the program is about to unmap or replace pages of its own.
 fn leaving(session: &Session, at: *mut c_void, bytes: usize) {
     let (at, bytes) = (at.addr() as u64, bytes as u64);
-    session.svm.forget(at, bytes);
+    for (agent, start, bytes) in session.svm.forget(at, bytes) {
+        session.machine.notices.unmapped(agent, session.machine.config.gpu_ids[agent], start, bytes);
+    }
     session.machine.memory.host_unmapped(at, bytes);
 }
 

@@ -107,6 +107,24 @@ structures! {
     SvmAttribute = 8 { kind: u32, value: u32, }
     /// `kfd_ioctl_set_xnack_mode_args`
     SetXnackMode = 4 { xnack_enabled: i32, }
+    /// `kfd_ioctl_dbg_trap_args`; the union is `arguments`
+    DebugTrap = 32 { pid: u32, op: u32, arguments: [u64; 3], }
+    /// `kfd_runtime_info`
+    RuntimeInfo = 16 { r_debug: u64, runtime_state: u32, ttmp_setup: u32, }
+    /// `kfd_queue_snapshot_entry`
+    QueueSnapshot = 64 {
+        exception_status: u64, ring_base_address: u64, write_pointer_address: u64, read_pointer_address: u64,
+        ctx_save_restore_address: u64, queue_id: u32, gpu_id: u32, ring_size: u32, queue_type: u32,
+        ctx_save_restore_area_size: u32, reserved: u32,
+    }
+    /// `kfd_dbg_device_info_entry`
+    DeviceSnapshot = 120 {
+        exception_status: u64, lds_base: u64, lds_limit: u64, scratch_base: u64, scratch_limit: u64,
+        gpuvm_base: u64, gpuvm_limit: u64, gpu_id: u32, location_id: u32, vendor_id: u32, device_id: u32,
+        revision_id: u32, subsystem_vendor_id: u32, subsystem_device_id: u32, fw_version: u32,
+        gfx_target_version: u32, simd_count: u32, max_waves_per_simd: u32, array_count: u32,
+        simd_arrays_per_engine: u32, num_xcc: u32, capability: u32, debug_prop: u32,
+    }
     /// `kfd_ioctl_runtime_enable_args`
     RuntimeEnable = 16 { r_debug: u64, mode_mask: u32, capabilities_mask: u32, }
 }
@@ -201,7 +219,6 @@ pub(super) fn name(number: u8) -> Option<&'static str> {
         0x10 => "DBG_WAVE_CONTROL",
         0x1b => "GET_QUEUE_WAVE_STATE",
         0x22 => "CRIU_OP",
-        0x26 => "DBG_TRAP",
         0x82 => "DBG_TRAP of AMD's driver package",
         0x83 => "CROSS_MEMORY_COPY",
         0x84 => "RLC_SPM",

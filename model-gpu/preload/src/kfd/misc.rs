@@ -1,5 +1,7 @@
 //! Requests about the device as a whole: version, clocks, apertures, modes.
 
+use std::os::fd::IntoRawFd;
+
 use model_gpu_core::{GROUP_APERTURE, PRIVATE_APERTURE, clock};
 
 use super::Errno;
@@ -69,7 +71,7 @@ pub(super) fn get_process_apertures(session: &Session, args: &mut GetProcessAper
     Ok(())
 }
 
-fn apertures(gpu_id: u32) -> DeviceApertures {
+pub(super) fn apertures(gpu_id: u32) -> DeviceApertures {
     DeviceApertures {
         lds_base: GROUP_APERTURE,
         lds_limit: GROUP_APERTURE + APERTURE_BYTES - 1,
@@ -120,22 +122,17 @@ pub(super) fn available_memory(session: &Session, args: &mut AvailableMemory) ->
     Ok(())
 }
 
-/// A stream of the driver's notes about page migrations, evictions and resets: none of that happens here, so it is silent.
+/// A stream of the driver's notes; see [`model_gpu_core::notices`].
 pub(super) fn smi_events(session: &Session, args: &mut SmiEvents) -> Answer {
-    agent(session, args.gpu_id)?;
-    let mut ends = [-1; 2];
-    let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC;
-    // SAFETY: there is room for two descriptors.
-    if unsafe { libc::socketpair(libc::AF_UNIX, kind, 0, ends.as_mut_ptr()) } != 0 {
-        return Err(Errno(libc::EMFILE));
-    }
-    // The other end stays open: a program that reads must wait, not see an end.
-    args.anon_fd = ends[0].cast_unsigned();
+    let agent = agent(session, args.gpu_id)?;
+    let reader = session.machine.notices.open(agent).map_err(|_| Errno(libc::EMFILE))?;
+    args.anon_fd = reader.into_raw_fd().cast_unsigned();
     Ok(())
 }
 
-/// The runtime offers its debugging structures; no debugger is ever attached.
-pub(super) fn runtime_enable(_: &Session, args: &mut RuntimeEnable) -> Answer {
+/// The runtime offers its debugging structures, for the snapshots of a core dump.
+pub(super) fn runtime_enable(session: &Session, args: &mut RuntimeEnable) -> Answer {
+    session.debug.announce(args.r_debug, args.mode_mask);
     args.capabilities_mask = 0;
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! The compute driver's ioctls (`/dev/kfd`), as Linux declares them in `kfd_ioctl.h`.
 
 mod abi;
+mod debug;
 mod events;
 mod memory;
 mod misc;
@@ -15,6 +16,7 @@ use crate::interpose::fail;
 use crate::session::Session;
 use abi::Arguments;
 
+pub(crate) use debug::Debug;
 pub(crate) use svm::Svm;
 
 /// Why a request failed, as an error number.
@@ -86,6 +88,10 @@ pub(crate) unsafe fn ioctl(session: &Session, request: c_ulong, argument: *mut c
         0x23 => call!(misc::available_memory),
         0x24 => call!(memory::export_dmabuf),
         0x25 => call!(misc::runtime_enable),
+        0x26 => {
+            // SAFETY: the caller promises the structure.
+            return unsafe { debug::trap(session, request, argument) };
+        }
         0x80 => call!(memory::ipc_import_handle),
         0x81 => call!(memory::ipc_export_handle),
         // ROCr 5.2 asks at its start for the debugger of AMD's driver package; the kernel's own driver has none by this number.

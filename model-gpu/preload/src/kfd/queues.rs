@@ -68,6 +68,7 @@ pub(super) fn create_queue(session: &Session, args: &mut CreateQueue) -> Answer 
         write_pointer: args.write_pointer_address,
         read_pointer: args.read_pointer_address,
         save_area: args.ctx_save_restore_address,
+        save_area_bytes: args.ctx_save_restore_size,
         percentage: args.queue_percentage & 0xff,
         priority: args.queue_priority,
         engine: engine(session, agent, args),

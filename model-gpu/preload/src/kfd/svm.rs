@@ -5,6 +5,7 @@
 
 use core::ffi::c_void;
 
+use model_gpu_core::AGENT_LIMIT;
 use parking_lot::Mutex;
 
 use super::Errno;
@@ -72,13 +73,22 @@ pub(crate) struct Svm {
 }
 
 impl Svm {
-    /// The program unmapped `[start, start + bytes)`: its attributes are forgotten.
-    pub(crate) fn forget(&self, start: u64, bytes: u64) {
+    /// The program unmapped `[start, start + bytes)`: its attributes are forgotten. Answers what agents could reach there:
+    /// agent, address and bytes.
+    pub(crate) fn forget(&self, start: u64, bytes: u64) -> Vec<(usize, u64, u64)> {
         let end = start.saturating_add(bytes);
         let mut ranges = self.ranges.lock();
-        if ranges.iter().any(|r| r.start < end && r.end > start) {
-            cut(&mut ranges, start, end);
+        if !ranges.iter().any(|r| r.start < end && r.end > start) {
+            return Vec::new();
         }
+        let parts = cut(&mut ranges, start, end);
+        drop(ranges);
+        let reached = |part: &Range| {
+            let (agents, part) = (part.attributes.access | part.attributes.in_place, *part);
+            let has = move |agent: &usize| agents >> agent & 1 != 0;
+            (0..AGENT_LIMIT).filter(has).map(move |agent| (agent, part.start, part.end - part.start))
+        };
+        parts.iter().flat_map(reached).collect()
     }
 
     /// Changes the attributes of `[start, end)`; answers the parts with their new attributes.
@@ -248,7 +258,10 @@ mod tests {
         assert_eq!(query(0x1000, 0x2000), [Attributes { access: 1, ..Attributes::default() }]);
         assert_eq!(query(0x2000, 0x3000), [Attributes { access: 1, preferred: 7, ..Attributes::default() }]);
         assert_eq!(query(0x5000, 0x6000), [Attributes::default()]);
-        svm.forget(0x2000, 0x2000);
+        assert_eq!(svm.forget(0x5000, 0x1000), []);
+        let mut reached = svm.forget(0x2000, 0x2000);
+        reached.sort_unstable();
+        assert_eq!(reached, [(0, 0x2000, 0x1000), (0, 0x3000, 0x1000)]);
         assert_eq!(query(0x2000, 0x4000), [Attributes::default()]);
         assert_eq!(query(0x4000, 0x5000), [Attributes { access: 1, ..Attributes::default() }]);
         assert_eq!(query(0x1000, 0x6000).len(), 3);

@@ -1,6 +1,6 @@
 //! The files that describe the device: the driver's topology and the amdgpu module.
 
-mod topology;
+pub(crate) mod topology;
 
 use crate::settings::settings;
 

@@ -9,7 +9,7 @@ use crate::session::{COMPUTE_UNITS, COPY_ENGINES, FIRST_GPU_ID};
 use crate::settings::Settings;
 
 /// SIMDs in a compute unit.
-const SIMDS: u32 = 4;
+pub(crate) const SIMDS: u32 = 4;
 
 /// `HSA_MEM_HEAP_TYPE_*`: system memory, VRAM that the host can reach, VRAM that it cannot.
 const HEAP_SYSTEM: u32 = 0;
@@ -22,7 +22,24 @@ const LINK_XGMI: u32 = 11;
 
 /// `capability`: firmware that reports exceptions of queues (bit 29), shared memory by address (bit 27), debug traps
 /// (bit 15), doorbells of 64 bits (value 2 in bits 13:12).
-const CAPABILITY: u32 = 1 << 29 | 1 << 27 | 1 << 15 | 2 << 12;
+pub(crate) const CAPABILITY: u32 = 1 << 29 | 1 << 27 | 1 << 15 | 2 << 12;
+
+/// `debug_prop`: what a debugger may ask of the GPU.
+pub(crate) const DEBUG_PROPERTIES: u32 = 1495;
+
+/// Version of the command processor's firmware.
+pub(crate) const FIRMWARE: u32 = 550;
+
+/// Waves that a SIMD keeps.
+pub(crate) const WAVES_PER_SIMD: u32 = 8;
+
+/// AMD's PCI vendor number.
+pub(crate) const VENDOR: u32 = 0x1002;
+
+/// Where an agent is on the PCI bus.
+pub(crate) fn location(agent: u32) -> u32 {
+    0x300 + 0x100 * agent
+}
 
 /// Number of a GPU's first SIMD.
 const SIMD_BASE: u32 = 0x8000_1000;
@@ -162,7 +179,7 @@ impl<'s> Node<'s> {
             ("p2p_links_count", 0),
             ("cpu_core_id_base", 0),
             ("simd_id_base", SIMD_BASE.into()),
-            ("max_waves_per_simd", 8),
+            ("max_waves_per_simd", WAVES_PER_SIMD.into()),
             ("lds_size_in_kb", 64),
             ("gds_size_in_kb", 0),
             ("num_gws", 64),
@@ -172,10 +189,10 @@ impl<'s> Node<'s> {
             ("cu_per_simd_array", COMPUTE_UNITS.into()),
             ("simd_per_cu", SIMDS.into()),
             ("max_slots_scratch_cu", 32),
-            ("gfx_target_version", product.gfx_target_version),
-            ("vendor_id", 0x1002),
+            ("gfx_target_version", product.gfx_target_version.into()),
+            ("vendor_id", VENDOR.into()),
             ("device_id", product.device_id.into()),
-            ("location_id", (0x300 + 0x100 * agent).into()),
+            ("location_id", location(agent).into()),
             ("domain", 0),
             ("drm_render_minor", (FIRST_RENDER_MINOR + agent).into()),
             // A hive of its own even for a single one: it is why runtimes offer fine-grained device memory.
@@ -186,9 +203,9 @@ impl<'s> Node<'s> {
             ("num_cp_queues", 8),
             ("max_engine_clk_fcompute", product.engine_mhz.into()),
             ("local_mem_size", 0),
-            ("fw_version", 550),
+            ("fw_version", FIRMWARE.into()),
             ("capability", CAPABILITY.into()),
-            ("debug_prop", 1495),
+            ("debug_prop", DEBUG_PROPERTIES.into()),
             ("sdma_fw_version", 20),
             ("unique_id", u64::from(agent) + 1),
             ("num_xcc", 1),

@@ -1,0 +1,342 @@
+//! What a debugger asks (`AMDKFD_IOC_DBG_TRAP`), as far as a program asks it of itself: ROCr does, when it writes a core
+//! dump of the GPU after a queue error or a memory fault.
+//!
+//! Waves are not preempted: a queue that is suspended starts nothing more, what runs goes on to its end, and its save area
+//! holds no waves.
+
+use core::ffi::{c_int, c_ulong, c_void};
+use std::collections::HashSet;
+
+use model_gpu_core::{Queue, QueueKind, say, trace};
+use parking_lot::Mutex;
+
+use super::Errno;
+use super::abi::{
+    Arguments, DebugTrap, DeviceSnapshot, Plain, QueueSnapshot, RuntimeInfo, read_array, write_array,
+};
+use super::misc::apertures;
+use crate::interpose::fail;
+use crate::product::product;
+use crate::session::{COMPUTE_UNITS, Session};
+use crate::sysfs::topology::{
+    CAPABILITY, DEBUG_PROPERTIES, FIRMWARE, SIMDS, VENDOR, WAVES_PER_SIMD, location,
+};
+
+/// `KFD_EC_MASK(EC_QUEUE_NEW)` and `KFD_EC_MASK(EC_DEVICE_NEW)`
+const QUEUE_NEW: u64 = 1 << 30;
+const DEVICE_NEW: u64 = 1 << 35;
+
+/// `KFD_DBG_QUEUE_INVALID_MASK`
+const QUEUE_INVALID: u32 = 1 << 31;
+
+/// `KFD_RUNTIME_ENABLE_MODE_ENABLE_MASK` and `_TTMP_SAVE_MASK`
+const MODE_ENABLE: u32 = 1;
+const MODE_TTMP_SAVE: u32 = 2;
+
+/// `DEBUG_RUNTIME_STATE_ENABLED`
+const STATE_ENABLED: u32 = 1;
+
+/// `KFD_IOC_DBG_TRAP_*` by number.
+const OPERATIONS: [&str; 15] = [
+    "ENABLE",
+    "DISABLE",
+    "SEND_RUNTIME_EVENT",
+    "SET_EXCEPTIONS_ENABLED",
+    "SET_WAVE_LAUNCH_OVERRIDE",
+    "SET_WAVE_LAUNCH_MODE",
+    "SUSPEND_QUEUES",
+    "RESUME_QUEUES",
+    "SET_NODE_ADDRESS_WATCH",
+    "CLEAR_NODE_ADDRESS_WATCH",
+    "SET_FLAGS",
+    "QUERY_DEBUG_EVENT",
+    "QUERY_EXCEPTION_INFO",
+    "GET_QUEUE_SNAPSHOT",
+    "GET_DEVICE_SNAPSHOT",
+];
+
+const INVALID: Errno = Errno(libc::EINVAL);
+
+/// What the process has told and asked about debugging.
+#[derive(Debug, Default)]
+pub(crate) struct Debug {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    runtime: RuntimeInfo,
+    enabled: bool,
+    /// Queues and agents that a snapshot has shown, and cleared of being new.
+    known_queues: HashSet<u32>,
+    known_agents: HashSet<usize>,
+    halted: HashSet<u32>,
+}
+
+impl Debug {
+    /// The runtime offers its debugging structures, or takes them back.
+    pub(super) fn announce(&self, r_debug: u64, mode: u32) {
+        self.state.lock().runtime = if mode & MODE_ENABLE == 0 {
+            RuntimeInfo::default()
+        } else {
+            RuntimeInfo {
+                r_debug,
+                runtime_state: STATE_ENABLED,
+                ttmp_setup: u32::from(mode & MODE_TTMP_SAVE != 0),
+            }
+        };
+    }
+}
+
+/// The two halves of a word of the structure's union.
+fn halves(word: u64) -> [u32; 2] {
+    let [a, b, c, d, e, f, g, h] = word.to_le_bytes();
+    [u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h])]
+}
+
+fn word([low, high]: [u32; 2]) -> u64 {
+    u64::from(low) | u64::from(high) << 32
+}
+
+/// Answers a request; what it returns is the call's result, which for some operations is a count.
+///
+/// # Safety
+/// `argument` points to the structure that the request's size names, and its pointers to what its operation says.
+pub(super) unsafe fn trap(session: &Session, request: c_ulong, argument: *mut c_void) -> c_int {
+    // SAFETY: the caller promises the structure.
+    let mut arguments: Arguments<DebugTrap> = unsafe { Arguments::fetch(request, argument) };
+    // SAFETY: the caller promises what the operation's pointers point to.
+    let result = unsafe { perform(session, arguments.value()) };
+    // SAFETY: as before.
+    unsafe { arguments.store() };
+    let op = arguments.value().op;
+    let name = OPERATIONS.get(op as usize).unwrap_or(&"unknown");
+    match result {
+        Ok(count) => {
+            trace!("ioctl dbg_trap {name}");
+            c_int::try_from(count).unwrap_or(c_int::MAX)
+        }
+        Err(Errno(errno)) => {
+            trace!("ioctl dbg_trap {name} fails with error {errno}");
+            fail(errno)
+        }
+    }
+}
+
+/// # Safety
+/// As for [`trap`].
+unsafe fn perform(session: &Session, args: &mut DebugTrap) -> Result<usize, Errno> {
+    if args.pid != std::process::id() {
+        say!("DBG_TRAP of another process ({}) is not supported: EPERM", args.pid);
+        return Err(Errno(libc::EPERM));
+    }
+    let state = &mut *session.debug.state.lock();
+    if args.op != 0 && !state.enabled {
+        return Err(INVALID);
+    }
+    match args.op {
+        // SAFETY: the caller promises the buffer that the operation names.
+        0 => unsafe { enable(state, args) },
+        1 => {
+            for id in state.halted.drain() {
+                release(session, id);
+            }
+            *state = State { runtime: state.runtime, ..State::default() };
+            Ok(0)
+        }
+        // SAFETY: as before.
+        6 => unsafe { suspend(session, state, args) },
+        // SAFETY: as before.
+        7 => unsafe { resume(session, state, args) },
+        // SAFETY: as before.
+        13 => unsafe { queue_snapshot(session, state, args) },
+        // SAFETY: as before.
+        14 => unsafe { device_snapshot(session, state, args) },
+        op => {
+            let name = OPERATIONS.get(op as usize).unwrap_or(&"unknown");
+            say!("DBG_TRAP operation {op} ({name}) is not supported: EINVAL");
+            Err(INVALID)
+        }
+    }
+}
+
+/// # Safety
+/// The buffer for the runtime's structure is as long as is said.
+unsafe fn enable(state: &mut State, args: &mut DebugTrap) -> Result<usize, Errno> {
+    if state.enabled {
+        return Err(Errno(libc::EALREADY));
+    }
+    let [_, buffer, sizes] = &mut args.arguments;
+    let [room, descriptor] = halves(*sizes);
+    // SAFETY: the caller promises the room.
+    unsafe { write_cut(*buffer, room as usize, &state.runtime) };
+    *sizes = word([room.min(size(&state.runtime)), descriptor]);
+    state.enabled = true;
+    Ok(0)
+}
+
+/// # Safety
+/// The array of queue numbers is as long as is said.
+unsafe fn suspend(session: &Session, state: &mut State, args: &DebugTrap) -> Result<usize, Errno> {
+    let [clear, array, counts] = args.arguments;
+    // SAFETY: the caller promises the array.
+    let mut ids: Vec<u32> = unsafe { read_array(array, halves(counts)[0] as usize) };
+    let mut done = 0;
+    for id in &mut ids {
+        // The debugger has to have seen a queue before it may hold it.
+        let queue = session.machine.queue(*id).filter(|_| state.known_queues.contains(id));
+        match queue.filter(|_| !state.halted.contains(id)) {
+            Some(queue) => {
+                queue.halt(true);
+                state.halted.insert(*id);
+                note_seen(&mut state.known_queues, *id, clear);
+                done += 1;
+            }
+            None => *id |= QUEUE_INVALID,
+        }
+    }
+    // SAFETY: as before.
+    unsafe { write_array(array, &ids) };
+    Ok(done)
+}
+
+/// # Safety
+/// The array of queue numbers is as long as is said.
+unsafe fn resume(session: &Session, state: &mut State, args: &DebugTrap) -> Result<usize, Errno> {
+    let [array, counts, _] = args.arguments;
+    // SAFETY: the caller promises the array.
+    let mut ids: Vec<u32> = unsafe { read_array(array, halves(counts)[0] as usize) };
+    let mut done = 0;
+    for id in &mut ids {
+        if state.halted.remove(id) && release(session, *id) {
+            done += 1;
+        } else {
+            *id |= QUEUE_INVALID;
+        }
+    }
+    // SAFETY: as before.
+    unsafe { write_array(array, &ids) };
+    Ok(done)
+}
+
+/// Lets a queue go on; whether there is such a queue still.
+fn release(session: &Session, id: u32) -> bool {
+    session.machine.queue(id).inspect(|queue| queue.halt(false)).is_some()
+}
+
+fn note_seen(known: &mut HashSet<u32>, id: u32, clear: u64) {
+    if clear & QUEUE_NEW != 0 {
+        known.insert(id);
+    }
+}
+
+/// # Safety
+/// The buffer has room for as many entries of the size as are said.
+unsafe fn queue_snapshot(session: &Session, state: &mut State, args: &mut DebugTrap) -> Result<usize, Errno> {
+    let [clear, buffer, counts] = &mut args.arguments;
+    let queues = session.machine.queues();
+    let entry = |queue: &Queue, known: &mut HashSet<u32>| {
+        let new = if known.contains(&queue.id) { 0 } else { QUEUE_NEW };
+        note_seen(known, queue.id, *clear);
+        QueueSnapshot {
+            exception_status: new,
+            ring_base_address: queue.spec.ring,
+            write_pointer_address: queue.spec.write_pointer,
+            read_pointer_address: queue.spec.read_pointer,
+            ctx_save_restore_address: queue.spec.save_area,
+            queue_id: queue.id,
+            gpu_id: session.machine.config.gpu_ids[queue.spec.agent],
+            ring_size: u32::try_from(queue.spec.ring_bytes).unwrap_or(u32::MAX),
+            queue_type: if queue.spec.kind == QueueKind::Aql { 2 } else { 1 },
+            ctx_save_restore_area_size: queue.spec.save_area_bytes,
+            reserved: 0,
+        }
+    };
+    let [room, stride] = halves(*counts);
+    let shown = queues.iter().take(room as usize);
+    let entries: Vec<_> = shown.map(|queue| entry(queue, &mut state.known_queues)).collect();
+    // SAFETY: the caller promises the room.
+    unsafe { write_entries(*buffer, stride, &entries) };
+    *counts = word([count(queues.len()), stride.min(size(&QueueSnapshot::default()))]);
+    Ok(0)
+}
+
+/// # Safety
+/// The buffer has room for as many entries of the size as there are agents, or as are said.
+unsafe fn device_snapshot(
+    session: &Session,
+    state: &mut State,
+    args: &mut DebugTrap,
+) -> Result<usize, Errno> {
+    let [clear, buffer, counts] = &mut args.arguments;
+    let gpu_ids = &session.machine.config.gpu_ids;
+    let product = product(session.settings.target);
+    let entry = |agent: usize, gpu_id: u32, known: &mut HashSet<usize>| {
+        let new = if known.contains(&agent) { 0 } else { DEVICE_NEW };
+        if *clear & DEVICE_NEW != 0 {
+            known.insert(agent);
+        }
+        let apertures = apertures(gpu_id);
+        DeviceSnapshot {
+            exception_status: new,
+            lds_base: apertures.lds_base,
+            lds_limit: apertures.lds_limit,
+            scratch_base: apertures.scratch_base,
+            scratch_limit: apertures.scratch_limit,
+            gpuvm_base: apertures.gpuvm_base,
+            gpuvm_limit: apertures.gpuvm_limit,
+            gpu_id,
+            location_id: location(count(agent)),
+            vendor_id: VENDOR,
+            device_id: product.device_id,
+            fw_version: FIRMWARE,
+            gfx_target_version: product.gfx_target_version,
+            simd_count: COMPUTE_UNITS * SIMDS,
+            max_waves_per_simd: WAVES_PER_SIMD,
+            array_count: 1,
+            simd_arrays_per_engine: 1,
+            num_xcc: 1,
+            capability: CAPABILITY,
+            debug_prop: DEBUG_PROPERTIES,
+            ..DeviceSnapshot::default()
+        }
+    };
+    let [room, stride] = halves(*counts);
+    let shown = gpu_ids.iter().enumerate().take(room as usize);
+    let entries: Vec<_> =
+        shown.map(|(agent, gpu_id)| entry(agent, *gpu_id, &mut state.known_agents)).collect();
+    // SAFETY: the caller promises the room.
+    unsafe { write_entries(*buffer, stride, &entries) };
+    *counts = word([count(gpu_ids.len()), stride.min(size(&DeviceSnapshot::default()))]);
+    Ok(0)
+}
+
+fn count(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}
+
+fn size<T>(_: &T) -> u32 {
+    count(size_of::<T>())
+}
+
+/// Writes entries, `stride` bytes apart and at most as long.
+///
+/// # Safety
+/// There is room for them at `buffer`.
+unsafe fn write_entries<T: Plain>(buffer: u64, stride: u32, entries: &[T]) {
+    for (n, entry) in entries.iter().enumerate() {
+        // SAFETY: the caller promises the room.
+        unsafe { write_cut(buffer + n as u64 * u64::from(stride), stride as usize, entry) };
+    }
+}
+
+/// Writes the first `room` bytes of a structure.
+///
+/// # Safety
+/// There is room for them at `at`.
+unsafe fn write_cut<T: Plain>(at: u64, room: usize, value: &T) {
+    let bytes = room.min(size_of::<T>());
+    let to: *mut u8 = core::ptr::with_exposed_provenance_mut(usize::try_from(at).unwrap_or(0));
+    // SAFETY: the caller promises the room, and `bytes` is within the structure, which has no padding.
+    unsafe { core::ptr::copy_nonoverlapping((&raw const *value).cast::<u8>(), to, bytes) };
+}
