@@ -126,6 +126,13 @@ fn report_command() -> Command {
                 .help("In text: show what was written as numbers, from the files of run --dump-writes"),
         )
         .arg(
+            Arg::new("dumps")
+                .long("dumps")
+                .value_name("DIR")
+                .value_parser(PathBufValueParser::new())
+                .help("With --as: read the dumps in DIR [default: below the report's own folder]"),
+        )
+        .arg(
             Arg::new("diff")
                 .long("diff")
                 .action(ArgAction::SetTrue)

@@ -3,6 +3,7 @@
 mod aggregate;
 mod csv;
 mod diff;
+mod dumps;
 mod elements;
 mod html;
 mod input;
@@ -23,14 +24,19 @@ use hsa_replay_contract::{Dispatch, Record};
 
 use crate::failure::{Failure, say};
 use aggregate::Aggregate;
-use elements::Elements;
 pub use elements::NAMES as ELEMENT_NAMES;
+use elements::{Elements, Wanted};
 
 /// Reads the files and prints them in the format asked for.
 pub fn main(arguments: &ArgMatches) -> Result<ExitCode, Failure> {
     let files: Vec<PathBuf> = arguments.get_many("FILE").into_iter().flatten().cloned().collect();
     let format = arguments.get_one::<String>("format").map_or("text", String::as_str);
+    let given: Option<PathBuf> = arguments.get_one("dumps").cloned();
     let elements = arguments.get_one::<String>("as").and_then(|name| Elements::named(name));
+    if given.is_some() && elements.is_none() {
+        return Err(Failure::usage("--dumps is where --as reads: name a type with --as"));
+    }
+    let elements = elements.map(|kind| Wanted::new(kind, &files, given));
     let output = BufWriter::with_capacity(1 << 18, io::stdout().lock());
     let result = if arguments.get_flag("diff") {
         let [before, after] = &files[..] else {
@@ -44,7 +50,7 @@ pub fn main(arguments: &ArgMatches) -> Result<ExitCode, Failure> {
         if elements.is_some() && format != "text" {
             return Err(Failure::usage(format!("--as shows numbers in text: not with --format {format}")));
         }
-        print(&files, format, arguments.get_flag("verbose"), elements, output)
+        print(&files, format, arguments.get_flag("verbose"), elements.as_ref(), output)
     };
     match result {
         Ok(()) => Ok(ExitCode::SUCCESS),
@@ -71,7 +77,7 @@ fn print(
     files: &[PathBuf],
     format: &str,
     verbose: bool,
-    elements: Option<Elements>,
+    elements: Option<&Wanted>,
     mut output: impl Write,
 ) -> Result<(), ReportError> {
     let mut aggregate = Aggregate::default();
@@ -108,8 +114,7 @@ fn print(
         _ => {
             let mut dispatches = text::Dispatches::new(verbose, elements);
             read_all(files, &mut aggregate, |aggregate, process, dispatch| {
-                let label = aggregate.processes.get(process).map(processes::Process::label);
-                dispatches.print(&mut output, &label.unwrap_or_default(), dispatch)
+                dispatches.print(&mut output, aggregate, process, dispatch)
             })?;
             text::print(&mut output, &aggregate, verbose, elements)?;
         }

@@ -5,6 +5,7 @@ mod fixture;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};
 
 use fixture::{COMPLETE, Place, answer, messages, refused};
@@ -204,6 +205,53 @@ fn written_bytes_are_shown_as_numbers() {
     assert!(shown.contains("as u16: 2 elements changed\n        [3] 16384 -> 16416\n"), "{shown}");
 }
 
+/// A report may come from anywhere: it does not choose which files are opened.
+#[test]
+fn dumps_are_read_below_the_reports_folder_or_where_the_user_says_and_under_their_own_name_only() {
+    let place = Place::new();
+    let recorded = "/home/me/dumps/4711-0-7f4c00000000.dump";
+    let shown = |report: &str, options: &[&str]| {
+        let mut command = place.command(["report", "--as", "f32", report]);
+        command.args(options);
+        answer(command)
+    };
+    let read = "2 elements changed";
+    fs::create_dir(place.path("reports")).expect("folder");
+    let path = dump(&place);
+    let name = "4711-0-7f4c00000000.dump";
+    // A folder of dumps that was copied together with the report.
+    place.write("copied.jsonl", complete());
+    assert!(shown("copied.jsonl", &[]).contains(read));
+    // Elsewhere, it has to be named.
+    place.write("reports/r.jsonl", complete().replace(recorded, &path));
+    for refused in [shown("reports/r.jsonl", &[]), shown("reports/r.jsonl", &["--dumps", "reports"])] {
+        assert!(!refused.contains(read), "{refused}");
+    }
+    assert!(shown("reports/r.jsonl", &[]).contains("name the folder of the dumps with --dumps DIR"));
+    assert!(shown("reports/r.jsonl", &["--dumps", "dumps"]).contains(read));
+    // By a way up, by a link to a folder, by a link to a file.
+    place.write("reports/up.jsonl", complete().replace(recorded, &format!("../dumps/{name}")));
+    symlink("../dumps", place.path("reports/link")).expect("link");
+    place.write("reports/folder.jsonl", complete().replace(recorded, &format!("link/{name}")));
+    fs::create_dir(place.path("reports/files")).expect("folder");
+    symlink(&path, place.path("reports/files").join(name)).expect("link");
+    place.write("reports/file.jsonl", complete().replace(recorded, &format!("files/{name}")));
+    for report in ["reports/up.jsonl", "reports/folder.jsonl", "reports/file.jsonl"] {
+        let refused = shown(report, &[]);
+        assert!(refused.contains("is not below the report's folder"), "{report}: {refused}");
+    }
+    // Another name, a pipe that would be waited for.
+    for named in ["/etc/passwd", "dumps/4711-1-7f4c00000000.dump", "dumps/..", "", "/"] {
+        place.write("named.jsonl", complete().replace(recorded, named));
+        let refused = shown("named.jsonl", &[]);
+        assert!(refused.contains("no dump of this dispatch and region is called so"), "{named}: {refused}");
+    }
+    fs::remove_file(&path).expect("dump");
+    assert!(Command::new("mkfifo").arg(&path).status().expect("mkfifo").success());
+    assert!(shown("copied.jsonl", &[]).contains("is not below the report's folder"));
+    assert!(refused(place.command(["report", "--dumps", "dumps", "copied.jsonl"]), 2).contains("--as"));
+}
+
 #[test]
 fn a_dump_that_is_gone_cut_off_or_another_s_is_said_in_one_line() {
     let place = Place::new();
@@ -215,7 +263,7 @@ fn a_dump_that_is_gone_cut_off_or_another_s_is_said_in_one_line() {
     for (bytes, said) in [
         (&whole[..whole.len() - 1], "the dump is cut off"),
         (b"hello\n", "is not a dump of hsa-replay"),
-        (other.as_bytes(), "is the dump of another region"),
+        (other.as_bytes(), "is the dump of another dispatch or region"),
     ] {
         fs::write(&path, bytes).expect("a file");
         let shown = answer(place.command(["report", "--as", "f32", "dumped.jsonl"]));
@@ -226,7 +274,7 @@ fn a_dump_that_is_gone_cut_off_or_another_s_is_said_in_one_line() {
     }
     fs::remove_file(&path).expect("removed");
     let shown = answer(place.command(["report", "--as", "f32", "dumped.jsonl"]));
-    assert!(shown.contains(&format!("as f32: {path}: No such file")), "{shown}");
+    assert!(shown.contains(&format!("as f32: {path}: is not below the report's folder")), "{shown}");
     assert!(refused(place.command(["report", "--as", "f33", COMPLETE]), 2).contains("f33"));
     assert!(
         refused(place.command(["report", "--as", "f32", "--format", "csv", COMPLETE]), 2).contains("--as")

@@ -7,6 +7,7 @@ mod writer;
 
 pub use dump::{
     DUMP_GRAIN, DUMP_VERSION, DumpHeader, DumpReader, DumpWriter, DumpedSpan, MAX_DUMPED, dump_spans,
+    is_dump_name,
 };
 pub use name::expand_pid;
 pub use reader::{Problem, ProblemKind, Reader, TornDispatch};

@@ -58,6 +58,8 @@ pub struct Kernel {
     pub example: Option<Box<Dispatch>>,
     /// The index of the example's process.
     pub example_process: usize,
+    /// The index of the report that holds the example.
+    pub example_report: usize,
 }
 
 impl Aggregate {
@@ -73,7 +75,8 @@ impl Aggregate {
                     self.kernels.len() - 1
                 }
             };
-            self.kernels[index].add(process, dispatch);
+            let report = self.current_report();
+            self.kernels[index].add(report, process, dispatch);
         }
         process
     }
@@ -86,6 +89,11 @@ impl Aggregate {
     /// The index of a dispatch's kernel.
     pub fn kernel_index(&self, dispatch: &Dispatch) -> usize {
         self.by_symbol.get(&dispatch.symbol).copied().unwrap_or(0)
+    }
+
+    /// The index of the report that is being read.
+    pub fn current_report(&self) -> usize {
+        self.files.len()
     }
 
     /// Notes that a file was read to its end.
@@ -141,10 +149,11 @@ impl Kernel {
             divergent: 0,
             example: None,
             example_process: 0,
+            example_report: 0,
         }
     }
 
-    fn add(&mut self, process: usize, dispatch: &Dispatch) {
+    fn add(&mut self, report: usize, process: usize, dispatch: &Dispatch) {
         self.dispatches += 1;
         for &kind in &dispatch.allowed {
             *self.allowed.entry(kind).or_default() += 1;
@@ -175,6 +184,7 @@ impl Kernel {
         if first_divergent || (dispatch.writes.is_some() && self.example.is_none()) {
             self.example = Some(Box::new(dispatch.clone()));
             self.example_process = process;
+            self.example_report = report;
         }
     }
 

@@ -1,12 +1,14 @@
 //! The bytes of a written region as numbers: `--as TYPE`, from the dumps of `run --dump-writes`.
 
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use half::{bf16, f16};
+use hsa_replay_contract::Dispatch;
 use hsa_replay_contract::record::Write as Written;
 use hsa_replay_contract::report::DumpReader;
 
+use super::dumps::{self, Folders};
 use super::units::{counted, shorten};
 
 /// Differences that are shown of one region.
@@ -46,15 +48,52 @@ impl Elements {
     }
 }
 
+/// What `--as` and `--dumps` ask for, for all reports that are read.
+#[derive(Debug)]
+pub struct Wanted {
+    kind: Elements,
+    /// The folder of each report.
+    reports: Vec<PathBuf>,
+    given: Option<PathBuf>,
+}
+
+/// The same for one report.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    kind: Elements,
+    folders: Folders<'a>,
+}
+
+impl Wanted {
+    /// Written bytes as `kind`, from the dumps below the folders of these reports or in the folder given.
+    pub fn new(kind: Elements, reports: &[PathBuf], given: Option<PathBuf>) -> Self {
+        Self { kind, reports: reports.iter().map(|report| dumps::folder_of(report)).collect(), given }
+    }
+
+    /// What is wanted of the report with this index.
+    pub fn of_report(&self, index: usize) -> View<'_> {
+        let report = self.reports.get(index).map_or(Path::new("."), PathBuf::as_path);
+        View { kind: self.kind, folders: Folders { report, given: self.given.as_deref() } }
+    }
+}
+
 /// Prints the first elements of a region that the first pass changed, or how to get them.
-pub fn print(output: &mut impl Write, write: &Written, kind: Elements, indent: &str) -> io::Result<()> {
+pub fn print(
+    output: &mut impl Write,
+    dispatch: &Dispatch,
+    write: &Written,
+    view: View<'_>,
+    indent: &str,
+) -> io::Result<()> {
+    let View { kind, folders } = view;
     if write.ranges.is_empty() {
         return Ok(());
     }
     let Some(path) = &write.dump else {
         return writeln!(output, "{indent}as {}: no dump (run again with --dump-writes DIR)", kind.name);
     };
-    let found = match differences(Path::new(path), write, kind) {
+    let opened = dumps::open(folders, dispatch, write, Path::new(path));
+    let found = match opened.and_then(|reader| differences(reader, kind)) {
         Ok(found) => found,
         Err(error) => {
             let path = shorten(path, 300);
@@ -80,11 +119,7 @@ struct Found {
     complete: bool,
 }
 
-fn differences(path: &Path, write: &Written, kind: Elements) -> io::Result<Found> {
-    let reader = DumpReader::open(path)?;
-    if (reader.header().base, reader.header().size) != (write.base, write.size) {
-        return Err(io::Error::other("is the dump of another region"));
-    }
+fn differences(reader: DumpReader, kind: Elements) -> io::Result<Found> {
     let mut found = Found { complete: reader.header().complete, ..Found::default() };
     for span in reader {
         let span = span?;

@@ -10,7 +10,8 @@ use std::io::{self, Write};
 use hsa_replay_contract::{Dispatch, Outcome};
 
 use super::aggregate::Aggregate;
-use super::elements::Elements;
+use super::elements::Wanted;
+use super::processes::Process;
 use super::units::{counted, shorten, size, time};
 use dispatch::Extent;
 pub use table::{Align, Table};
@@ -32,7 +33,7 @@ pub fn print(
     output: &mut impl Write,
     aggregate: &Aggregate,
     verbose: bool,
-    elements: Option<Elements>,
+    elements: Option<&Wanted>,
 ) -> io::Result<()> {
     if aggregate.is_empty() && aggregate.problem_count > 0 {
         writeln!(output, "The file holds no record that can be read: it may be no report of hsa-replay.")?;
@@ -46,12 +47,9 @@ pub fn print(
         writeln!(output)?;
         kernels(output, aggregate, verbose)?;
         // With -v each dispatch has been shown in full already.
-        let extent = if verbose {
-            Extent { shown: usize::MAX, arguments: false, elements: None }
-        } else {
-            Extent { shown: SHOWN, arguments: true, elements }
-        };
-        detail::print(output, aggregate, verbose, extent)?;
+        let shown = if verbose { usize::MAX } else { SHOWN };
+        let extent = Extent { shown, arguments: !verbose, elements: None };
+        detail::print(output, aggregate, verbose, extent, elements.filter(|_| !verbose))?;
     }
     if aggregate.problem_count > 0 {
         writeln!(output, "\n{} cannot be read:", counted(aggregate.problem_count, "line"))?;
@@ -117,23 +115,30 @@ pub fn range<T: PartialEq + Copy>(low: T, high: T, show: impl Fn(T) -> String) -
 
 /// Single dispatches, printed while they are read.
 #[derive(Debug)]
-pub struct Dispatches {
+pub struct Dispatches<'a> {
     wanted: bool,
-    elements: Option<Elements>,
+    elements: Option<&'a Wanted>,
     any: bool,
 }
 
-impl Dispatches {
+impl<'a> Dispatches<'a> {
     /// Prints dispatches only if `wanted`, written bytes as `elements`.
-    pub fn new(wanted: bool, elements: Option<Elements>) -> Self {
+    pub fn new(wanted: bool, elements: Option<&'a Wanted>) -> Self {
         Self { wanted, elements, any: false }
     }
 
-    /// Prints one dispatch of the process that is called `process`.
-    pub fn print(&mut self, output: &mut impl Write, process: &str, dispatch: &Dispatch) -> io::Result<()> {
+    /// Prints one dispatch of the process with this index.
+    pub fn print(
+        &mut self,
+        output: &mut impl Write,
+        aggregate: &Aggregate,
+        process: usize,
+        dispatch: &Dispatch,
+    ) -> io::Result<()> {
         if !self.wanted {
             return Ok(());
         }
+        let process = aggregate.processes.get(process).map(Process::label).unwrap_or_default();
         if !self.any {
             self.any = true;
             writeln!(output, "dispatches, in the order of the report")?;
@@ -180,7 +185,8 @@ impl Dispatches {
         }
         writeln!(output)?;
         dispatch::arguments(output, dispatch, "    ")?;
-        let extent = Extent { shown: usize::MAX, arguments: true, elements: self.elements };
+        let elements = self.elements.map(|wanted| wanted.of_report(aggregate.current_report()));
+        let extent = Extent { shown: usize::MAX, arguments: true, elements };
         dispatch::changes(output, dispatch, "    ", extent)
     }
 }

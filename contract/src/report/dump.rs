@@ -2,10 +2,13 @@
 //!
 //! A file is one line of JSON, the [`DumpHeader`], and behind it for each span its bytes before, then its bytes after.
 
+use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
 use crate::record::WriteKind;
@@ -92,6 +95,23 @@ pub fn dump_spans(ranges: &[[u64; 2]], size: u64, room: u64) -> (Vec<[u64; 2]>, 
     (spans, true)
 }
 
+/// A dump's name without its number and ending.
+fn stem(pid: u32, id: u64, base: u64) -> String {
+    format!("{pid}-{id}-{base:x}")
+}
+
+/// Whether the dump of this region of this dispatch can be called `name`.
+pub fn is_dump_name(name: &OsStr, pid: u32, id: u64, base: u64) -> bool {
+    let number = name
+        .to_str()
+        .and_then(|name| name.strip_prefix(&stem(pid, id, base)))
+        .and_then(|rest| rest.strip_suffix(".dump"));
+    number.is_some_and(|number| match number.strip_prefix('.') {
+        Some(digits) => !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()),
+        None => number.is_empty(),
+    })
+}
+
 /// A dump that is being written.
 #[derive(Debug)]
 pub struct DumpWriter {
@@ -104,7 +124,7 @@ impl DumpWriter {
     /// hexadecimal digits; where that is taken, a number follows it.
     pub fn create(folder: &Path, header: &DumpHeader) -> io::Result<Self> {
         std::fs::create_dir_all(folder)?;
-        let stem = format!("{}-{}-{:x}", header.pid, header.id, header.base);
+        let stem = stem(header.pid, header.id, header.base);
         for number in 0..NAMES {
             let name = if number == 0 { format!("{stem}.dump") } else { format!("{stem}.{number}.dump") };
             let path = folder.join(name);
@@ -143,24 +163,31 @@ pub struct DumpReader {
 }
 
 impl DumpReader {
-    /// Opens a dump and reads its header.
+    /// Opens a dump and reads its header. Follows no link and waits for nothing: whoever names the file may mean harm.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let file = File::open(path)?;
+        let careful = (OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY).bits();
+        let careful = i32::try_from(careful).map_err(io::Error::other)?;
+        let file = OpenOptions::new().read(true).custom_flags(careful).open(path)?;
         if !file.metadata()?.is_file() {
             return Err(io::Error::other("is not a regular file"));
         }
         let mut input = BufReader::new(file);
         let mut line = Vec::new();
         input.by_ref().take(LONGEST_HEADER).read_until(b'\n', &mut line)?;
-        let no_dump = |why: String| io::Error::other(format!("is not a dump of hsa-replay: {why}"));
-        let header: DumpHeader = serde_json::from_slice(&line).map_err(|error| no_dump(error.to_string()))?;
+        let no_dump = |why: &str| io::Error::other(format!("is not a dump of hsa-replay: {why}"));
+        let header: DumpHeader =
+            serde_json::from_slice(&line).map_err(|_| no_dump("its first line is no header of one"))?;
         if header.hsa_replay_dump != DUMP_VERSION {
-            return Err(no_dump(format!("version {}", header.hsa_replay_dump)));
+            return Err(no_dump(&format!("version {}", header.hsa_replay_dump)));
         }
-        let mut end = 0;
+        let (mut end, mut held) = (0, 0_u64);
         for &[offset, length] in &header.spans {
             let inside = offset.checked_add(length).filter(|last| offset >= end && *last <= header.size);
-            end = inside.ok_or_else(|| no_dump("its spans do not lie in the region".to_owned()))?;
+            end = inside.ok_or_else(|| no_dump("its spans do not lie in the region"))?;
+            held += length;
+        }
+        if held > MAX_DUMPED {
+            return Err(no_dump("its spans are longer than those of a dump"));
         }
         Ok(Self { header, input, next: 0 })
     }
@@ -214,6 +241,48 @@ mod tests {
         assert_eq!(dump_spans(&[[0, 3], [17, 1], [64, 4]], 68, 1 << 20), (vec![[0, 32], [64, 4]], true));
         assert_eq!(dump_spans(&[[4, 1], [9, 1]], 100, 1 << 20), (vec![[0, 16]], true));
         assert_eq!(dump_spans(&[], 100, 1 << 20), (vec![], true));
+    }
+
+    #[test]
+    fn a_dump_has_the_name_of_its_dispatch_and_region() {
+        let header = DumpHeader {
+            hsa_replay_dump: DUMP_VERSION,
+            pid: 7,
+            id: 3,
+            kernel: String::new(),
+            launch: 0,
+            kind: WriteKind::Allocation,
+            name: None,
+            arg: None,
+            base: 0xab,
+            size: 0,
+            spans: vec![],
+            complete: true,
+        };
+        let folder = tempfile::tempdir().expect("folder");
+        for _ in 0..3 {
+            let path =
+                DumpWriter::create(folder.path(), &header).and_then(DumpWriter::finish).expect("a file");
+            assert!(is_dump_name(path.file_name().expect("a name"), 7, 3, 0xab), "{path:?}");
+        }
+        for other in ["passwd", "7-3-ab", "7-3-ab.dump.1", "7-3-ab..dump", "7-3-ab.+1.dump", "7-3-abc.dump"] {
+            assert!(!is_dump_name(OsStr::new(other), 7, 3, 0xab), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_link_and_a_pipe_are_not_opened_as_dumps_and_an_enormous_one_is_refused() {
+        let folder = tempfile::tempdir().expect("folder");
+        let [file, link, pipe] = ["file", "link", "pipe"].map(|name| folder.path().join(name));
+        let header = "{\"hsa_replay_dump\":1,\"pid\":1,\"id\":0,\"kernel\":\"\",\"launch\":0,\"kind\":\"allocation\",\
+                      \"name\":null,\"arg\":null,\"base\":0,\"size\":99999999999,\"spans\":[[0,99999999999]],\"complete\":true}\n";
+        std::fs::write(&file, header).expect("file");
+        std::os::unix::fs::symlink(&file, &link).expect("link");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
+        for (path, said) in [(file, "longer than"), (link, "symbolic link"), (pipe, "not a regular file")] {
+            let error = DumpReader::open(&path).expect_err("refused");
+            assert!(error.to_string().contains(said), "{error}");
+        }
     }
 
     #[test]

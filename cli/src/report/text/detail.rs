@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use hsa_replay_contract::{Allow, Dispatch, Reason};
 
 use super::super::aggregate::{Aggregate, Kernel};
+use super::super::elements::Wanted;
 use super::super::units::{counted, shorten};
 use super::NAME_WIDTH;
 use super::dispatch::{Extent, arguments, changes};
@@ -15,12 +16,14 @@ pub fn print(
     output: &mut impl Write,
     aggregate: &Aggregate,
     verbose: bool,
-    extent: Extent,
+    extent: Extent<'_>,
+    elements: Option<&Wanted>,
 ) -> io::Result<()> {
     for kernel in &aggregate.kernels {
         if let Some(example) = &kernel.example {
             writeln!(output)?;
-            example_of(output, kernel, example, verbose, extent)?;
+            let elements = elements.map(|wanted| wanted.of_report(kernel.example_report));
+            example_of(output, kernel, example, verbose, Extent { elements, ..extent })?;
         }
     }
     allowed(output, aggregate, verbose)?;
@@ -39,7 +42,7 @@ fn example_of(
     kernel: &Kernel,
     example: &Dispatch,
     verbose: bool,
-    extent: Extent,
+    extent: Extent<'_>,
 ) -> io::Result<()> {
     let name = shorten(&kernel.name, if verbose { usize::MAX } else { NAME_WIDTH * 2 });
     let launch = if kernel.dispatches > 1 {

@@ -7,19 +7,19 @@ use hsa_replay_contract::record::{
     Argument, Divergence, MAX_DIVERGENCES, Target, Write as Written, WriteKind,
 };
 
-use super::super::elements::{self, Elements};
+use super::super::elements::{self, View};
 use super::super::units::{counted, shorten, size};
 use super::NAME_WIDTH;
 
 /// How much of a dispatch is shown.
 #[derive(Clone, Copy, Debug)]
-pub struct Extent {
+pub struct Extent<'a> {
     /// Items of a list before "and N more".
     pub shown: usize,
     /// Whether arguments are listed.
     pub arguments: bool,
     /// What the bytes of written ranges are shown as, if at all.
-    pub elements: Option<Elements>,
+    pub elements: Option<View<'a>>,
 }
 
 /// Prints the explicit arguments, one a line.
@@ -61,13 +61,18 @@ fn shown_target(target: &Target, place: bool) -> String {
 }
 
 /// Prints the changed regions and the differences between passes.
-pub fn changes(output: &mut impl Write, dispatch: &Dispatch, indent: &str, extent: Extent) -> io::Result<()> {
+pub fn changes(
+    output: &mut impl Write,
+    dispatch: &Dispatch,
+    indent: &str,
+    extent: Extent<'_>,
+) -> io::Result<()> {
     let Extent { shown, .. } = extent;
     let writes = dispatch.writes.as_deref().unwrap_or_default();
     for write in writes.iter().take(shown) {
         writeln!(output, "{indent}changed {}: {}", target(write), ranges(write, shown))?;
-        if let Some(kind) = extent.elements {
-            elements::print(output, write, kind, &format!("{indent}  "))?;
+        if let Some(view) = extent.elements {
+            elements::print(output, dispatch, write, view, &format!("{indent}  "))?;
         }
     }
     more(output, indent, writes.len(), shown, "region")?;
