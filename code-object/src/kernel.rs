@@ -104,7 +104,7 @@ pub enum HostCalls {
     /// The metadata names a buffer for them and omits hidden arguments that this kernel does not use: it does. Also every
     /// kernel of an object that holds the client of LLVM's remote calls, as OpenMP programs do.
     Yes,
-    /// The metadata lists every hidden argument there is, as unoptimised builds do: it cannot be told.
+    /// The metadata lists hidden arguments whether they are used or not, as unoptimised builds do: it cannot be told.
     Unknown,
 }
 
@@ -196,7 +196,8 @@ impl Kernel {
             HostCalls::Yes
         } else if !lists(HiddenKind::HostcallBuffer) && !lists(HiddenKind::PrintfBuffer) {
             HostCalls::No
-        } else if self.lists_exact_hidden_arguments() {
+        } else if self.lists_exact_hidden_arguments() && !lists(HiddenKind::MultigridSyncArg) {
+            // LLVM 15 lists both, and nothing that tells more, where it does not know what the kernel uses.
             HostCalls::Yes
         } else {
             HostCalls::Unknown

@@ -9,6 +9,7 @@ const VARIABLES_V5: &[u8] = include_bytes!("data/variables-v5.co");
 const VARIABLES_V6: &[u8] = include_bytes!("data/variables-v6.co");
 const HOSTCALL_V5: &[u8] = include_bytes!("data/hostcall-v5.co");
 const UNOPTIMISED_V4: &[u8] = include_bytes!("data/unoptimised-v4.co");
+const UNOPTIMISED_LLVM15: &[u8] = include_bytes!("data/unoptimised-llvm15.co");
 const UNOPTIMISED_V5: &[u8] = include_bytes!("data/unoptimised-v5.co");
 
 fn parse(bytes: &[u8]) -> CodeObject {
@@ -141,6 +142,12 @@ fn optimised_metadata_tells_which_kernel_calls_the_host() {
     assert_eq!(kernel(&object, "_Z5speaki").host_calls(), HostCalls::Yes);
     assert_eq!(kernel(&object, "_Z5quietPi").host_calls(), HostCalls::No);
     assert!(object.kernels().iter().all(Kernel::lists_exact_hidden_arguments));
+}
+
+#[test]
+fn metadata_of_llvm_15_without_optimisation_leaves_host_calls_open() {
+    let object = parse(UNOPTIMISED_LLVM15);
+    assert_eq!(kernel(&object, "_Z5quietPi").host_calls(), HostCalls::Unknown);
 }
 
 #[test]
