@@ -10,9 +10,10 @@ use crate::all;
 use crate::rocm::{Release, Victim};
 
 /// The victims whose dispatches may be declined, and why: what the program does asks for it (docs/limits.md).
-const DECLINED: [(&str, Reason); 9] = [
+const DECLINED: [(&str, Reason); 10] = [
     // Memory that is not put back: managed, of the host, mapped by the virtual memory calls, of another GPU.
     ("hidden_pointers", Reason::UntrackedMemory),
+    ("witness", Reason::UntrackedMemory),
     ("managed", Reason::UntrackedMemory),
     ("async_alloc", Reason::UntrackedMemory),
     ("peers", Reason::UntrackedMemory),
