@@ -10,7 +10,7 @@ use crate::all;
 use crate::rocm::{Release, Victim};
 
 /// The victims whose dispatches may be declined, and why: what the program does asks for it (docs/limits.md).
-const DECLINED: [(&str, Reason); 10] = [
+const DECLINED: [(&str, Reason); 11] = [
     // Memory that is not put back: managed, of the host, mapped by the virtual memory calls, of another GPU.
     ("hidden_pointers", Reason::UntrackedMemory),
     ("witness", Reason::UntrackedMemory),
@@ -21,7 +21,8 @@ const DECLINED: [(&str, Reason); 10] = [
     ("print", Reason::Hostcall),
     ("assertion", Reason::Hostcall),
     ("grid_sync", Reason::Cooperative),
-    // Threads that copy at any time.
+    // Threads that copy at any time, and whose streams' memory for kernel arguments shows as such only with its first use.
+    ("threads", Reason::UntrackedMemory),
     ("threads", Reason::CopyInFlight),
     ("threads", Reason::DrainTimeout),
 ];
