@@ -8,6 +8,7 @@ mod library;
 mod loader;
 mod program;
 mod python;
+mod script;
 mod surroundings;
 
 use std::ffi::OsString;

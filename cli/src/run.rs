@@ -114,5 +114,8 @@ fn absolute(path: &Path) -> Result<std::path::PathBuf, String> {
 
 /// A word of the command line for a message.
 fn shown(word: &OsStr) -> String {
+    if word.is_empty() {
+        return "''".to_owned();
+    }
     word.to_string_lossy().chars().take(200).flat_map(char::escape_debug).collect()
 }

@@ -143,9 +143,87 @@ fn programs_that_nothing_can_be_attached_to_are_problems_with_advice() {
     fs::set_permissions(place.path("privileged"), fs::Permissions::from_mode(0o4755)).expect("mode");
     assert!(answer(doctor(&place, &["--", "./privileged"])).contains("./privileged is set-user-ID"));
     assert!(answer(doctor(&place, &["--", "no-such-program"])).contains("no-such-program is not found"));
-    place.write("text", "text");
-    fs::set_permissions(place.path("text"), fs::Permissions::from_mode(0o755)).expect("mode");
-    assert!(answer(doctor(&place, &["--", "./text"])).contains("./text is not an ELF file"));
+    executable(&place, "bytes", "\0\u{1}\u{2}");
+    assert!(answer(doctor(&place, &["--", "./bytes"])).contains("./bytes is not an ELF file"));
+}
+
+/// Writes a file that may be executed.
+fn executable(place: &Place, name: &str, text: &str) {
+    place.write(name, text);
+    fs::set_permissions(place.path(name), fs::Permissions::from_mode(0o755)).expect("mode");
+}
+
+#[test]
+fn what_cannot_be_run_is_one_problem_that_says_why() {
+    let place = Place::new();
+    fs::create_dir(place.path("folder")).expect("folder");
+    place.write("plain", "text");
+    for (name, text) in [
+        ("empty", ""),
+        ("self", "#!./self\n"),
+        ("ping", "#!./pong\n"),
+        ("pong", "#!./ping\n"),
+        ("again", "#!/usr/bin/env ./again\n"),
+        ("gone", "#!/no/such/interpreter -x\n"),
+        ("stray", "#!/usr/bin/env no-such-program\n"),
+        ("words", "#!/usr/bin/env sh -e\n"),
+        ("windows", "#!/bin/sh\r\necho\r\n"),
+    ] {
+        executable(&place, name, text);
+    }
+    assert!(
+        Command::new("mkfifo")
+            .args(["-m", "755"])
+            .arg(place.path("pipe"))
+            .status()
+            .expect("mkfifo")
+            .success()
+    );
+    for (name, said) in [
+        ("", "no program is named: the word behind -- is empty"),
+        ("folder", "folder is a directory, not a program"),
+        ("./folder", "./folder is a directory, not a program"),
+        ("./plain", "./plain is not executable"),
+        ("plain", "plain is not found in PATH"),
+        ("./none", "./none is not found"),
+        ("./empty", "./empty is empty: a shell runs it as a script that does nothing"),
+        ("./self", "./self is a script for ./self, which is a script in turn, and so on without end"),
+        ("./ping", "./pong is a script for ./ping, which is a script in turn, and so on without end"),
+        ("./again", "./again is a script for ./again, which is a script in turn, and so on without end"),
+        ("./gone", "./gone is a script for /no/such/interpreter, which does not exist"),
+        ("./stray", "./stray is a script for no-such-program, which env does not find in PATH"),
+        ("./words", "./words is a script for env, which gets `sh -e` as one word"),
+        ("./pipe", "./pipe is not a regular file"),
+        ("./windows", "./windows has a first line that ends in a carriage return"),
+    ] {
+        let text = answer(doctor(&place, &["--", name]));
+        let problems: Vec<&str> = text.lines().filter(|line| line.starts_with("PROBLEM  program")).collect();
+        assert!(problems.len() == 1 && problems[0].contains(said), "{name}: {text}");
+    }
+}
+
+#[test]
+fn a_shell_script_is_followed_to_what_it_becomes_as_far_as_that_can_be_told() {
+    let place = Place::new();
+    let pyenv = "#!/usr/bin/env bash\nset -e\nprogram=\"${0##*/}\"\nexport PYENV_ROOT=\"/root/.pyenv\"\n\
+                 exec \"/root/.pyenv/libexec/pyenv\" exec \"$program\" \"$@\"\n";
+    executable(&place, "python3", pyenv);
+    let text = answer(doctor(&place, &["--", "./python3", "train.py"]));
+    assert!(
+        text.contains("./python3 is a shell script: what it starts takes part, but is not looked at here"),
+        "{text}"
+    );
+    assert!(text.contains("-> hsa-replay doctor -- \"$(pyenv which python3)\""), "{text}");
+    executable(&place, "wrapper", "#!/bin/sh\nexport A=1\nexec \"/bin/true\" \"$@\"\n");
+    let text = answer(doctor(&place, &["--", "./wrapper"]));
+    assert!(text.contains("./wrapper becomes /bin/true (exec)"), "{text}");
+    assert!(text.contains("/bin/true links to no HSA runtime"), "{text}");
+    executable(&place, "circle", &format!("#!/bin/sh\nexec {}\n", place.path("circle").display()));
+    let text = answer(doctor(&place, &["--", place.path("circle").to_str().expect("text")]));
+    assert!(text.contains("is a shell script: what it starts"), "{text}");
+    executable(&place, "text", "echo hello\n");
+    let text = answer(doctor(&place, &["--", "./text"]));
+    assert!(text.contains("./text is text without a first line #!…: /bin/sh runs it"), "{text}");
 }
 
 #[test]
@@ -210,6 +288,7 @@ fn a_problem_never_comes_without_advice() {
     for (words, variables) in [
         (&["--", "./program"][..], &[][..]),
         (&["--", "no-such-program"], &[("HSA_REPLAY_SHIM", "gone.so"), ("HSA_REPLAY_RUNTIME", "folder")]),
+        (&["--", "./folder"], &[]),
         (&["--", "./hip.c"], &[("HSA_REPLAY_PASSES", "0")]),
         (&[], &[("HSA_TOOLS_LIB", "/no/such/tool.so"), ("LD_LIBRARY_PATH", "")]),
     ] {

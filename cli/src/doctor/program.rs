@@ -10,37 +10,19 @@ use super::elf::{self, Elf};
 use super::finding::{Finding, Subject};
 use super::library::rocm_folders;
 use super::loader::{self, Loaded};
-use super::python;
-
-/// Scripts that lead to scripts are followed this far, as the kernel does.
-const SCRIPTS: usize = 4;
+use super::{python, script};
+use crate::report::units::shorten;
 
 /// Looks at the program and returns the libraries that the loader would map for it.
 pub fn look(name: &OsString, shim: Option<&Elf>, findings: &mut Vec<Finding>) -> Vec<Loaded> {
-    let Some(mut file) = resolve(name) else {
-        let shown = name.to_string_lossy();
-        let advice = if !shown.contains('/') && Path::new(name).exists() {
-            format!("name it by its path: ./{shown}")
-        } else {
-            format!("ls -l {shown}; chmod +x {shown}")
-        };
-        findings.push(Finding::problem(
-            Subject::Program,
-            format!("{shown} is not found, or is not executable"),
-            advice,
-        ));
-        return Vec::new();
-    };
-    for _ in 0..SCRIPTS {
-        match interpreter(&file) {
-            None => break,
-            Some(interpreter) => {
-                let text = format!("{} is a script for {}", file.display(), interpreter.display());
-                findings.push(Finding::ok(Subject::Program, text));
-                file = interpreter;
-            }
+    let file = match resolve(name) {
+        Ok(file) => file,
+        Err(missing) => {
+            findings.push(missing.finding(name));
+            return Vec::new();
         }
-    }
+    };
+    let Some(file) = script::follow(file, findings) else { return Vec::new() };
     let elf = match elf::read(&file) {
         Ok(elf) => elf,
         Err(problem) => {
@@ -168,30 +150,70 @@ pub fn is_runtime(soname: Option<&str>) -> bool {
     matches!(soname, Some("libhsa-runtime64.so.1" | "libhsa-runtime64.so"))
 }
 
-/// The file that execvp(3) would take.
-fn resolve(name: &OsStr) -> Option<PathBuf> {
-    let is_program = |path: &PathBuf| {
-        fs::metadata(path)
-            .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
-    };
-    if name.as_bytes().contains(&b'/') {
-        return Some(PathBuf::from(name)).filter(is_program);
-    }
-    let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
-    std::env::split_paths(&path).map(|folder| folder.join(name)).find(is_program)
+/// Why there is no file that execvp(3) would take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// The name is empty.
+    Nameless,
+    /// It is the name of a directory.
+    Directory,
+    /// There is a file, which nobody may execute.
+    NotExecutable,
+    /// There is no such file.
+    NotFound,
 }
 
-/// The interpreter of a script, with `env NAME` seen through.
-fn interpreter(file: &Path) -> Option<PathBuf> {
-    let bytes = fs::read(file).ok()?;
-    let line = bytes.strip_prefix(b"#!")?.split(|&byte| byte == b'\n').next()?;
-    let mut words =
-        line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).map(OsStr::from_bytes);
-    let interpreter = PathBuf::from(words.next()?);
-    if interpreter.file_name() == Some(OsStr::new("env")) {
-        return words.find(|word| !word.as_bytes().starts_with(b"-")).and_then(resolve);
+impl Missing {
+    fn finding(self, name: &OsStr) -> Finding {
+        let shown = shorten(&name.to_string_lossy(), 200);
+        let in_path = !name.as_bytes().contains(&b'/');
+        let (text, advice) = match self {
+            Self::Nameless => (
+                "no program is named: the word behind -- is empty".to_owned(),
+                "hsa-replay doctor -- ./program; an empty variable may stand there".to_owned(),
+            ),
+            Self::Directory => (
+                format!("{shown} is a directory, not a program"),
+                format!("name a program in it: ls {shown}"),
+            ),
+            Self::NotExecutable => (format!("{shown} is not executable"), format!("chmod +x {shown}")),
+            Self::NotFound if in_path && Path::new(name).is_file() => (
+                format!("{shown} is not found in PATH"),
+                format!("name it by its path: hsa-replay doctor -- ./{shown}"),
+            ),
+            Self::NotFound if in_path => {
+                (format!("{shown} is not found in PATH"), format!("type -a {shown}; echo $PATH"))
+            }
+            Self::NotFound => (format!("{shown} is not found"), format!("ls -l {shown}")),
+        };
+        Finding::problem(Subject::Program, text, advice)
     }
-    Some(interpreter)
+}
+
+/// The file that execvp(3) would take.
+pub fn resolve(name: &OsStr) -> Result<PathBuf, Missing> {
+    let look = |path: PathBuf| match fs::metadata(&path) {
+        Ok(metadata) if metadata.is_dir() => Err(Missing::Directory),
+        Ok(metadata) if metadata.permissions().mode() & 0o111 != 0 => Ok(path),
+        Ok(_) => Err(Missing::NotExecutable),
+        Err(_) => Err(Missing::NotFound),
+    };
+    if name.is_empty() {
+        return Err(Missing::Nameless);
+    }
+    if name.as_bytes().contains(&b'/') {
+        return look(PathBuf::from(name));
+    }
+    let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
+    let mut found = Missing::NotFound;
+    for folder in std::env::split_paths(&path) {
+        match look(folder.join(name)) {
+            Ok(file) => return Ok(file),
+            Err(Missing::NotExecutable) => found = Missing::NotExecutable,
+            Err(_) => {}
+        }
+    }
+    Err(if found == Missing::NotFound && Path::new(name).is_dir() { Missing::Directory } else { found })
 }
 
 /// Whether the loader gives the program no libraries of the user's: by its mode, or by capabilities of its file.
