@@ -6,7 +6,7 @@ use crate::gate::{Gate, Phase};
 use crate::handles::Agent;
 use crate::process::Process;
 use crate::queue::SoftQueue;
-use crate::sync::{Arc, Condvar, Mutex};
+use crate::sync::{Arc, AtomicBool, Condvar, Mutex, Ordering};
 use crate::window::Workspace;
 use hsa_replay_contract::progress::Slot;
 use std::collections::VecDeque;
@@ -23,6 +23,8 @@ pub(crate) struct AgentState {
     pub(crate) fence: CopyFence,
     /// Kernels in flight that need not end by themselves.
     pub(crate) endless: InFlight,
+    /// A kernel ran that may put packets into queues itself.
+    enqueues: AtomicBool,
     /// Where the agent's windows are shown, from the first one on.
     progress: OnceLock<Option<Slot>>,
     /// What windows keep from one to the next; the worker's alone.
@@ -64,6 +66,7 @@ impl AgentState {
             gate: Gate::default(),
             fence: CopyFence::default(),
             endless: InFlight::default(),
+            enqueues: AtomicBool::new(false),
             progress: OnceLock::new(),
             workspace,
             queues: Mutex::default(),
@@ -130,6 +133,18 @@ impl AgentState {
     /// Whether there is a worker: without a queue no window ever opens.
     pub(crate) fn has_worker(&self) -> bool {
         self.work.lock().worker.is_some()
+    }
+
+    /// From now on the worker looks for packets that nobody on the host rings for.
+    pub(crate) fn expect_unheard_packets(&self) {
+        if !self.enqueues.load(Ordering::Relaxed) && !self.enqueues.swap(true, Ordering::Relaxed) {
+            self.wake();
+        }
+    }
+
+    /// Whether there may be packets that nobody on the host rings for.
+    pub(crate) fn expects_unheard_packets(&self) -> bool {
+        self.enqueues.load(Ordering::Relaxed)
     }
 
     /// Makes the worker look around.

@@ -3,6 +3,7 @@
 use crate::code::LoadedKernel;
 use crate::endless::Endless;
 use crate::sync::{Arc, AtomicU64, Mutex, Ordering, RwLock};
+use code_object::HiddenKind;
 use hsa_replay_contract::{KernelFilter, KernelName};
 use std::collections::HashMap;
 
@@ -14,6 +15,8 @@ pub(crate) struct Kernel {
     pub(crate) matches: bool,
     /// Whether it need not end by itself.
     pub(crate) endless: Option<Endless>,
+    /// Whether it may put packets into queues and ring their doorbells, which nobody hears on the host.
+    pub(crate) enqueues: bool,
     /// Dispatches so far of this symbol in the process, over all agents and executables that have it.
     pub(crate) launches: Arc<AtomicU64>,
     /// Arguments and sizes from the code object; `None` when no loaded code object holds the kernel.
@@ -78,7 +81,18 @@ impl KernelTable {
         let matches = self.filter.matches(&name);
         let launches = Arc::clone(self.launches.lock().entry(name.symbol().to_owned()).or_default());
         let endless = Endless::of(&name, self.waiting.as_ref());
-        let kernel = Arc::new(Kernel { name, matches, endless, launches, loaded });
+        let enqueues = enqueues(&name, loaded.as_deref());
+        let kernel = Arc::new(Kernel { name, matches, endless, enqueues, launches, loaded });
         Arc::clone(self.kernels.write().entry(object).or_insert(kernel))
     }
+}
+
+/// OpenCL's kernels on the device are put into queues by a kernel of the language runtime's; the kernels that ask it to are
+/// given a queue.
+fn enqueues(name: &KernelName, loaded: Option<&LoadedKernel>) -> bool {
+    name.symbol().starts_with("__amd_rocclr_scheduler")
+        || loaded.is_some_and(|loaded| {
+            loaded.kernel.lists_exact_hidden_arguments()
+                && loaded.kernel.hidden_argument(&HiddenKind::DefaultQueue).is_some()
+        })
 }

@@ -30,7 +30,7 @@ pub(crate) fn run(agent: &Arc<AgentState>) {
     let mut waiting: Vec<Arc<SoftQueue>> = Vec::new();
     let mut pace = Pace::new();
     loop {
-        let polled = !waiting.is_empty() || agent.fence.is_waiting();
+        let polled = !waiting.is_empty() || agent.fence.is_waiting() || agent.expects_unheard_packets();
         match agent.next_task(polled.then(|| pace.pause())) {
             Task::Queue(queue) => {
                 agent.fence.flush(&agent.process);
@@ -41,7 +41,13 @@ pub(crate) fn run(agent: &Arc<AgentState>) {
             Task::Poll => {
                 agent.fence.flush(&agent.process);
                 let before = waiting.len();
-                for queue in std::mem::take(&mut waiting) {
+                let mut looked_at = std::mem::take(&mut waiting);
+                if agent.expects_unheard_packets() {
+                    let others = agent.queues();
+                    looked_at.retain(|queue| !others.iter().any(|other| Arc::ptr_eq(other, queue)));
+                    looked_at.extend(others);
+                }
+                for queue in looked_at {
                     attend(&queue, &mut waiting);
                 }
                 if waiting.len() < before {

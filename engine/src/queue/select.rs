@@ -40,6 +40,9 @@ pub(super) fn select(
     let process = &agent.process;
     note_kernarg(agent, cache, packet.kernarg_address());
     let kernel = cache.kernel(agent, packet.kernel_object());
+    if kernel.enqueues {
+        agent.expect_unheard_packets();
+    }
     let launch = kernel.launches.fetch_add(1, Ordering::Relaxed);
     let taken = requests.as_ref().map_or(kernel.matches, |requests| {
         !requests.paused

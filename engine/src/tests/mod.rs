@@ -9,6 +9,7 @@ mod dependencies;
 mod draining;
 mod dumps;
 mod endless;
+mod enqueued;
 mod failures;
 mod foreign;
 mod forwarding;
