@@ -277,7 +277,7 @@ fn one_line(text: &str, sub: Option<&str>) -> String {
 /// The layer of options that the command line gives.
 fn layer(arguments: &ArgMatches) -> Layer {
     let mut layer = Layer::default();
-    for spec in &OPTIONS {
+    for spec in OPTIONS {
         if let Some(negation) = spec.negation {
             for (name, value) in [(spec.flag, "1"), (negation, "0")] {
                 if arguments.get_flag(name) {
@@ -320,7 +320,7 @@ mod tests {
         let command = command();
         for name in ["run", "env"] {
             let sub = command.find_subcommand(name).expect("subcommand");
-            for spec in &OPTIONS {
+            for spec in OPTIONS {
                 let arg = sub.get_arguments().find(|arg| arg.get_long() == Some(spec.flag)).expect(spec.flag);
                 assert_eq!(arg.get_short(), spec.short);
                 let help = arg.get_long_help().expect("help").to_string();

@@ -34,7 +34,11 @@ pub fn page(arguments: &ArgMatches) -> Result<ExitCode, Failure> {
         })?,
     };
     let mut text = Vec::new();
-    Man::new(described).render(&mut text).map_err(Failure::cannot_answer)?;
+    let page = Man::new(described)
+        // The pages of commands have no version of their own.
+        .source(format!("hsa-replay {}", hsa_replay_contract::VERSION))
+        .manual("User Commands");
+    page.render(&mut text).map_err(Failure::cannot_answer)?;
     print(&text)
 }
 

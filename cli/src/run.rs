@@ -65,7 +65,7 @@ fn attach_to(program: &mut Command, folder: &Folder, settings: &Settings) -> Res
     let preload = joined(std::env::var_os(PRELOAD), Some(folder.preload.clone().into()));
     let search = joined(Some(folder.search.clone().into()), std::env::var_os(LIBRARY_PATH));
     program.env(PRELOAD, preload).env(LIBRARY_PATH, search);
-    for spec in &OPTIONS {
+    for spec in OPTIONS {
         program.env_remove(spec.variable);
     }
     // What has no meaning was named here, once.

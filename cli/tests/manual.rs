@@ -14,7 +14,7 @@ fn the_manual_page_of_run_knows_every_option_and_shows_examples() {
     let page = answer(place.command(["man", "run"]));
     assert!(page.contains(".TH") && page.contains("hsa\\-replay\\-run"), "{page}");
     let page = page.replace('\\', "");
-    for spec in &OPTIONS {
+    for spec in OPTIONS {
         assert!(page.contains(&format!("--{}", spec.flag)), "{}", spec.flag);
         assert!(page.contains(spec.variable), "{}", spec.variable);
     }
@@ -29,11 +29,24 @@ fn the_manual_page_of_run_knows_every_option_and_shows_examples() {
 }
 
 #[test]
+fn every_page_names_its_version() {
+    let place = Place::new();
+    for name in ["", "run", "report", "env", "doctor", "completions", "man"] {
+        let mut command = place.command(["man"]);
+        command.args(Some(name).filter(|name| !name.is_empty()));
+        let page = answer(command);
+        let header = page.lines().find(|line| line.starts_with(".TH")).expect("a header");
+        let expected = format!("\"hsa-replay {}\" \"User Commands\"", hsa_replay_contract::VERSION);
+        assert!(header.replace('\\', "").contains(&expected), "{header}");
+    }
+}
+
+#[test]
 fn completions_of_every_shell_know_every_option() {
     let place = Place::new();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = answer(place.command(["completions", shell]));
-        for spec in &OPTIONS {
+        for spec in OPTIONS {
             assert!(script.contains(spec.flag), "{shell}: {}", spec.flag);
         }
     }

@@ -59,7 +59,7 @@ fn a_program_that_cannot_be_run_gives_126_or_127_as_env_does() {
 fn bad_settings_give_125_before_the_program_starts() {
     let place = Place::new();
     let witness = ["--", "touch", "started"];
-    let bad_options: [&[&str]; 13] = [
+    let bad_options: &[&[&str]] = &[
         &["--passes", "0"],
         &["--passes", "65536"],
         &["--passes=-1"],
@@ -73,6 +73,15 @@ fn bad_settings_give_125_before_the_program_starts() {
         &["--config", "no-such.toml"],
         &["--shim", "no-such.so"],
         &["--log", "hsa_replay=loud"],
+        &["--passes", "+2"],
+        &["--passes", ""],
+        &["--launch-skip", " "],
+        &["--launch-count", "+1"],
+        &["--timeout", "+1"],
+        &["--budget", "+1G"],
+        &["--allow", ","],
+        &["--allow", ""],
+        &["--allow", "hostcall,"],
     ];
     for options in bad_options {
         let line = refused(place.run(options.iter().chain(&witness)), 125);

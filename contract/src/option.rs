@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn names_are_unique() {
         let mut seen = HashSet::new();
-        for spec in &OPTIONS {
+        for spec in OPTIONS {
             assert!(seen.insert(spec.flag), "flag {}", spec.flag);
             assert!(seen.insert(spec.variable), "variable {}", spec.variable);
             if let Some(short) = spec.short {
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn variable_and_key_follow_from_the_flag() {
-        for spec in &OPTIONS {
+        for spec in OPTIONS {
             let snake = spec.flag.replace('-', "_");
             assert_eq!(spec.variable, format!("HSA_REPLAY_{}", snake.to_uppercase()));
             if let Some(key) = spec.key {
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn every_option_says_what_it_does_and_what_its_default_is() {
-        for spec in &OPTIONS {
+        for spec in OPTIONS {
             assert!(!spec.help.is_empty() && !spec.help.ends_with('.'), "{}", spec.flag);
             assert!(!spec.default.is_empty(), "{}", spec.flag);
             assert_eq!(spec.value_name.is_none(), spec.kind == ValueKind::Switch, "{}", spec.flag);

@@ -33,7 +33,7 @@ fn generated(name: &str, mark: &str, expected: &str) {
 #[test]
 fn configuration_lists_every_option_as_the_table_has_it() {
     let mut table = "| option | variable | key | default | meaning |\n|---|---|---|---|---|\n".to_owned();
-    for spec in &OPTIONS {
+    for spec in OPTIONS {
         let value = spec.value_name.map(|name| format!(" {name}")).unwrap_or_default();
         let mut flags = format!("`--{}{value}`", spec.flag);
         if let Some(short) = spec.short {

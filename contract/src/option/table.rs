@@ -3,7 +3,7 @@
 use super::{OptionId, OptionSpec, ValueKind};
 
 /// Every option of hsa-replay.
-pub const OPTIONS: [OptionSpec; 19] = [
+pub static OPTIONS: &[OptionSpec] = &[
     OptionSpec {
         id: OptionId::Passes,
         flag: "passes",

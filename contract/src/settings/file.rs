@@ -47,6 +47,10 @@ pub(super) fn parse(path: &Path, bytes: &[u8]) -> Result<Layer, SettingError> {
     let mut layer = Layer::default();
     for (key, value) in &table {
         let spec = OptionSpec::by_key(key).ok_or_else(|| unknown_key(&shown, key))?;
+        if spec.kind == ValueKind::Kinds && value.as_array().is_some_and(Vec::is_empty) {
+            // No kind, which is the default too.
+            continue;
+        }
         let text = value_text(spec, value)
             .map_err(|problem| SettingError::new(format!("{shown}: {}", spec.key.unwrap_or(key)), problem))?;
         layer.set(spec.id, Given { text: text.into(), source: Source::File(path.to_owned()) });

@@ -1,6 +1,7 @@
 //! Parsing of single values. Each error completes the sentence "the value …".
 
 use std::num::NonZeroU16;
+use std::str::FromStr;
 use std::time::Duration;
 
 use crate::record::Allow;
@@ -10,12 +11,18 @@ const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// Parses a number of passes, 1 to 65535.
 pub fn passes(text: &str) -> Result<NonZeroU16, String> {
-    text.trim().parse().map_err(|_| "must be a whole number from 1 to 65535".to_owned())
+    whole(text).ok_or_else(|| "must be a whole number from 1 to 65535".to_owned())
 }
 
 /// Parses a whole number from 0.
 pub fn count(text: &str) -> Result<u64, String> {
-    text.trim().parse().map_err(|_| format!("must be a whole number from 0 to {}", u64::MAX))
+    whole(text).ok_or_else(|| format!("must be a whole number from 0 to {}", u64::MAX))
+}
+
+/// A number of digits alone; `parse` takes a sign as well.
+fn whole<T: FromStr>(text: &str) -> Option<T> {
+    let text = text.trim();
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
 /// Parses on or off.
@@ -74,11 +81,11 @@ pub fn kinds(text: &str) -> Result<Vec<Allow>, String> {
     let mut kinds = text
         .split(',')
         .map(str::trim)
-        .filter(|name| !name.is_empty())
         .map(|name| {
             Allow::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
                 let known = Allow::ALL.map(Allow::name).join(", ");
-                format!("must name kinds out of {known}")
+                let nothing = if name.is_empty() { ", without a comma too many" } else { "" };
+                format!("must name kinds out of {known}{nothing}")
             })
         })
         .collect::<Result<Vec<_>, _>>()?;
@@ -125,8 +132,17 @@ mod tests {
     fn passes_are_1_to_65535() {
         assert_eq!(passes("1").map(NonZeroU16::get), Ok(1));
         assert_eq!(passes(" 65535 ").map(NonZeroU16::get), Ok(65535));
-        for bad in ["0", "65536", "-1", "", "two", "1.5", "0x10"] {
+        for bad in ["0", "65536", "-1", "", " ", "+2", "- 2", "1_0", "1 0", "٣", "two", "1.5", "0x10"] {
             assert!(passes(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn counts_are_digits() {
+        assert_eq!(count("0"), Ok(0));
+        assert_eq!(count("18446744073709551615"), Ok(u64::MAX));
+        for bad in ["", " ", "+1", "-0", "1e3", "18446744073709551616", "1,000"] {
+            assert!(count(bad).is_err(), "{bad}");
         }
     }
 
@@ -148,7 +164,24 @@ mod tests {
         ] {
             assert_eq!(size(text), Ok(bytes), "{text}");
         }
-        for bad in ["", "0", "G", "-1G", "1X", "1iB", "17179869184G", "1e3", "1..5G", ".", "0.1", "nan"] {
+        for bad in [
+            "",
+            " ",
+            "+1G",
+            "+ 1",
+            "1 + G",
+            "0",
+            "G",
+            "-1G",
+            "1X",
+            "1iB",
+            "17179869184G",
+            "1e3",
+            "1..5G",
+            ".",
+            "0.1",
+            "nan",
+        ] {
             assert!(size(bad).is_err(), "{bad}");
         }
     }
@@ -160,7 +193,7 @@ mod tests {
         {
             assert_eq!(duration(text), Ok(Duration::from_millis(millis)), "{text}");
         }
-        for bad in ["", "0", "-1", "inf", "nan", "1e9", "5 days", "99999999999", "1us"] {
+        for bad in ["", " ", "+1", "+", "s", "0", "-1", "inf", "nan", "1e9", "5 days", "99999999999", "1us"] {
             assert!(duration(bad).is_err(), "{bad}");
         }
     }
@@ -168,7 +201,10 @@ mod tests {
     #[test]
     fn kinds_are_a_closed_list() {
         assert_eq!(kinds("hostcall, untracked,hostcall"), Ok(vec![Allow::Untracked, Allow::Hostcall]));
-        assert_eq!(kinds(""), Ok(vec![]));
+        for bad in ["", ",", "hostcall,", ",hostcall", "hostcall,,untracked", " ", "Hostcall"] {
+            let problem = kinds(bad).expect_err(bad);
+            assert!(problem.starts_with("must name kinds out of"), "{problem}");
+        }
         let problem = kinds("everything").expect_err("not a kind");
         assert_eq!(problem, "must name kinds out of untracked, hostcall, cooperative, collective");
     }
@@ -178,7 +214,7 @@ mod tests {
         for good in ["info", "hsa_replay=debug,warn", "engine", "a::b=Trace", "OFF"] {
             assert_eq!(log_filter(good).as_deref(), Ok(good));
         }
-        for bad in ["hsa_replay=loud", "info,,warn", "=", ""] {
+        for bad in ["hsa_replay=loud", "info,,warn", "info,", ",", " ", "a=", "=", ""] {
             assert!(log_filter(bad).is_err(), "{bad}");
         }
     }
