@@ -3,6 +3,8 @@
 use std::fmt::Display;
 use std::io::Write;
 
+use hsa_replay_contract::text::shown;
+
 /// Exit code of `run` for every failure of ours, as env(1) has it.
 pub const RUN_FAILED: u8 = 125;
 
@@ -46,5 +48,6 @@ impl Failure {
 
 /// Says one line on standard error. Where nobody listens there is nothing to do about it: the exit code still counts.
 pub fn say(line: impl Display) {
-    let _nobody_listens = std::io::stderr().write_all(format!("hsa-replay: {line}\n").as_bytes());
+    let line = line.to_string();
+    let _nobody_listens = std::io::stderr().write_all(format!("hsa-replay: {}\n", shown(&line)).as_bytes());
 }

@@ -9,6 +9,7 @@ mod doctor;
 mod env;
 mod failure;
 mod manual;
+mod output;
 mod report;
 mod run;
 

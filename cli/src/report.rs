@@ -20,9 +20,11 @@ use std::process::ExitCode;
 
 use clap::ArgMatches;
 use hsa_replay_contract::report::Reader;
+use hsa_replay_contract::text::name_of;
 use hsa_replay_contract::{Dispatch, Record};
 
 use crate::failure::{Failure, say};
+use crate::output::Text;
 use aggregate::Aggregate;
 pub use elements::NAMES as ELEMENT_NAMES;
 use elements::{Elements, Wanted};
@@ -112,6 +114,7 @@ fn print(
             say_problems(&aggregate);
         }
         _ => {
+            let mut output = Text(&mut output);
             let mut dispatches = text::Dispatches::new(verbose, elements);
             read_all(files, &mut aggregate, |aggregate, process, dispatch| {
                 dispatches.print(&mut output, aggregate, process, dispatch)
@@ -163,7 +166,7 @@ fn read_all(
     mut each: impl FnMut(&Aggregate, usize, &Dispatch) -> io::Result<()>,
 ) -> Result<(), ReportError> {
     for path in files {
-        let fail = |error: io::Error| ReportError::Input(format!("{}: {error}", path.display()));
+        let fail = |error: io::Error| ReportError::Input(format!("{}: {error}", name_of(&path)));
         let mut reader = Reader::new(input::open(path).map_err(fail)?);
         while let Some(record) = reader.next() {
             let record = record.map_err(fail)?;
@@ -180,5 +183,5 @@ fn read_all(
 }
 
 fn listed(files: &[PathBuf]) -> String {
-    files.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+    files.iter().map(|path| name_of(&path).to_string()).collect::<Vec<_>>().join(", ")
 }

@@ -14,6 +14,7 @@ use std::process::{Command, ExitCode};
 use clap::ArgMatches;
 use hsa_replay_contract::report::{check_appendable, prepare, prepare_folder};
 use hsa_replay_contract::settings::{PARENT_VARIABLE, PROGRESS_VARIABLE, is_unknown_variable};
+use hsa_replay_contract::text::{name_of, shorten};
 use hsa_replay_contract::{OPTIONS, OptionId, Settings};
 
 use crate::attach::{self, Folder, LIBRARY_PATH, PRELOAD};
@@ -117,5 +118,5 @@ fn shown(word: &OsStr) -> String {
     if word.is_empty() {
         return "''".to_owned();
     }
-    word.to_string_lossy().chars().take(200).flat_map(char::escape_debug).collect()
+    shorten(&name_of(word).to_string(), 200)
 }

@@ -11,6 +11,7 @@ use std::process::{Command, Stdio};
 use fixture::{COMPLETE, Place, answer, messages, refused};
 use hsa_replay_contract::record::WriteKind;
 use hsa_replay_contract::report::{DUMP_VERSION, DumpHeader, DumpWriter};
+use hsa_replay_contract::text::is_shown;
 use serde_json::Value;
 
 const FORMATS: [&str; 5] = ["text", "json", "csv", "html", "trace"];
@@ -346,6 +347,85 @@ fn damage_is_placed_and_the_rest_shown_in_every_format() {
         // A dispatch behind the damage.
         assert!(text.contains("restore_failed"), "{format}");
     }
+}
+
+/// Characters that steer a terminal, turn text around, hide, or end a line; and the start of a formula.
+const ODD: &str = "=1+\u{1b}]0;title\u{7}\u{9b}2J\u{202e}\u{2066}\u{feff}\r\nnext\u{0}\u{e0041}";
+
+/// The report with [`ODD`] in front of each text that may be anything.
+fn odd() -> String {
+    fn spoil(name: &str, value: &mut Value) {
+        match value {
+            Value::Object(fields) => fields.iter_mut().for_each(|(name, value)| spoil(name, value)),
+            Value::Array(items) => items.iter_mut().for_each(|value| spoil(name, value)),
+            Value::String(text) => {
+                let closed = [
+                    "record", "outcome", "reason", "allowed", "allow", "tier", "kind", "class", "stage",
+                    "hash",
+                ];
+                if !closed.contains(&name) {
+                    text.insert_str(0, ODD);
+                }
+            }
+            Value::Null if matches!(name, "range" | "uuid" | "dump_writes" | "waiting" | "detail") => {
+                *value = ODD.into()
+            }
+            _ => {}
+        }
+    }
+    complete()
+        .lines()
+        .map(|line| {
+            let mut record = json(line);
+            spoil("", &mut record);
+            format!("{record}\n")
+        })
+        .collect()
+}
+
+#[test]
+fn nothing_that_a_report_holds_steers_a_terminal_or_a_spreadsheet() {
+    let place = Place::new();
+    let report = odd();
+    // A dispatch without its record, a record that is unknown, and one that is none.
+    let unfinished = report.lines().nth(1).expect("a begin record").replace("\"id\":0", "\"id\":9");
+    let unknown =
+        "{\"record\":\"\u{9b}2J\u{202e}\",\"pid\":1}\n{\"record\":\"begin\",\"pid\":\"\u{9b}\u{202e}\"}\n";
+    place.write("odd\u{202e}.jsonl", format!("{report}{unfinished}\n{unknown}"));
+    let name = "odd\u{202e}.jsonl";
+    let mut answers = FORMATS.map(|format| vec!["report", "--format", format, name]).to_vec();
+    answers.extend([
+        vec!["report", "-v", "--as", "f32", name],
+        vec!["report", "--as", "f32", name],
+        vec!["report", "--diff", name, name],
+        vec!["report", "--diff", "--format", "json", name, name],
+    ]);
+    for arguments in answers {
+        let output = place.command(&arguments).output().expect("runs");
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+        for bytes in [&output.stdout, &output.stderr] {
+            let text = std::str::from_utf8(bytes).expect("text");
+            let bad = text.chars().find(|&character| character != '\n' && !is_shown(character));
+            assert_eq!(bad, None, "{arguments:?}: {text}");
+            assert!(!text.lines().any(|line| line.starts_with("next")), "{arguments:?}: {text}");
+        }
+    }
+    // JSON means what the report means.
+    let value = json(&answer(place.command(["report", "--format", "json", name])));
+    assert!(value["kernels"][0]["kernel"].as_str().is_some_and(|kernel| kernel.starts_with(ODD)));
+    let csv = answer(place.command(["report", "--format", "csv", name]));
+    assert!(
+        csv.lines().nth(1).is_some_and(|line| line.starts_with("4711,0,0,\"'=1+\\u{1b}]0;title")),
+        "{csv}"
+    );
+    // What run says of it.
+    let mut command = place.run(["-o", name, "--", "true"]);
+    place.write("canned", report);
+    command.env("FIXTURE_PROGRAM", "true").env("FIXTURE_REPORT", place.path("canned"));
+    let output = command.output().expect("runs");
+    let text = std::str::from_utf8(&output.stderr).expect("text");
+    assert!(text.chars().all(|character| character == '\n' || is_shown(character)), "{text}");
+    assert!(text.contains("report: $'/") && text.contains("odd\\xe2\\x80\\xae.jsonl'"), "{text}");
 }
 
 /// Every number of the report as large as its type, as damage may leave it.

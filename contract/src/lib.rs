@@ -6,6 +6,7 @@
 //! * [`filter`] and [`kernel_name`]: which dispatches are candidates;
 //! * [`record`]: the report's records, with [`Outcome`] and [`Reason`];
 //! * [`progress`]: the page on which the library tells `run` what it is at;
+//! * [`text`]: names of others, made harmless for messages;
 //! * [`report`]: writing records one line at a time and reading them back, even from a damaged file.
 //!
 //! The crate is light on purpose, since the shim carries it into every process: no command-line parser, no
@@ -18,6 +19,7 @@ pub mod progress;
 pub mod record;
 pub mod report;
 pub mod settings;
+pub mod text;
 
 pub use filter::{KernelFilter, LaunchWindow};
 pub use kernel_name::KernelName;

@@ -220,6 +220,77 @@ fn damaged_lines_are_counted_and_skipped() {
 }
 
 #[test]
+fn what_is_wrong_with_a_line_is_said_in_terms_of_the_format() {
+    let said = |line: &str| {
+        let mut reader = Reader::new(line.as_bytes());
+        assert_eq!(reader.by_ref().count(), 0, "{line}");
+        reader.problems()[0].detail.clone()
+    };
+    let begin = "{\"record\":\"begin\",\"pid\":1,\"id\":2,\"kernel\":\"k\",\"launch\":3}";
+    for (from, to, expected) in [
+        ("\"pid\":1,", "", "lacks the field \"pid\""),
+        ("\"id\":2", "\"id\":null", "has a value of \"id\" that this version does not know"),
+        ("\"id\":2", "\"id\":-2", "has a value of \"id\" that this version does not know"),
+        ("\"id\":2", "\"id\":2,\"id\":2", "has the field \"id\" twice"),
+        ("\"k\"", "[1]", "has a value of \"kernel\" that this version does not know"),
+        ("\"k\"", "k", "is not JSON from its byte 4"),
+        ("}", "", "is cut off: its JSON does not end"),
+    ] {
+        let said = said(&format!("{}\n", begin.replace(from, to)));
+        assert!(said.starts_with(expected), "{to}: {said}");
+    }
+    for (line, expected) in [
+        ("hello\n", "is not JSON from its byte "),
+        ("[1,2]\n", "is not a JSON object"),
+        ("{\"pid\":1}\n", "lacks the field \"record\""),
+        ("{\"record\":7}\n", "has a value of \"record\" that this version does not know"),
+    ] {
+        let said = said(line);
+        assert!(said.starts_with(expected), "{line}: {said}");
+    }
+    // No type of ours, whatever is wrong: each value of each record replaced by one of another kind.
+    for record in sample::process() {
+        let whole = serde_json::to_value(&record).expect("serialises");
+        for (path, _) in leaves(&whole) {
+            for wrong in
+                [serde_json::Value::Null, (-1).into(), 1.5.into(), "no".into(), true.into(), vec![7].into()]
+            {
+                let mut value = whole.clone();
+                *value.pointer_mut(&path).expect("a leaf") = wrong;
+                let line = format!("{value}\n");
+                let mut reader = Reader::new(line.as_bytes());
+                reader.by_ref().for_each(drop);
+                for problem in reader.problems() {
+                    for internal in
+                        ["invalid", "expected", "struct", "variant", "u64", "u32", "integer", "line 1"]
+                    {
+                        assert!(!problem.detail.contains(internal), "{path}: {}", problem.detail);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The places of all values that are neither objects nor lists.
+fn leaves(value: &serde_json::Value) -> Vec<(String, serde_json::Value)> {
+    use serde_json::Value;
+    let below = |name: String, value: &Value| {
+        leaves(value)
+            .into_iter()
+            .map(move |(path, leaf)| (format!("/{name}{path}"), leaf))
+            .collect::<Vec<_>>()
+    };
+    match value {
+        Value::Object(fields) => fields.iter().flat_map(|(name, value)| below(name.clone(), value)).collect(),
+        Value::Array(items) => {
+            items.iter().enumerate().flat_map(|(index, value)| below(index.to_string(), value)).collect()
+        }
+        leaf => vec![(String::new(), leaf.clone())],
+    }
+}
+
+#[test]
 fn a_record_behind_a_torn_one_is_saved() {
     let good = lines(&[sample::begin(0).into()]);
     let bytes = [&good[..20], &good[..]].concat();

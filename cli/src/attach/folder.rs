@@ -1,5 +1,6 @@
 //! The folder that the loader searches: it holds the library under both of the runtime's names.
 
+use hsa_replay_contract::text::name_of;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
@@ -51,7 +52,7 @@ impl Folder {
             return Err(format!(
                 "{}: the loader needs a folder of links to it, and there is no usable cache for one: set XDG_CACHE_HOME to a \
                  path without spaces, ':', ';' or '$'",
-                library.file.display()
+                name_of(&library.file)
             ));
         };
         let made = fs::create_dir_all(&folder).and_then(|()| {
@@ -64,7 +65,7 @@ impl Folder {
                 symlink(&library.file, &fresh).and_then(|()| fs::rename(&fresh, folder.join(name)))
             })
         });
-        made.map_err(|error| format!("cannot link the library into {}: {error}", folder.display()))?;
+        made.map_err(|error| format!("cannot link the library into {}: {error}", name_of(&folder)))?;
         Ok(Self::at(folder))
     }
 
@@ -78,7 +79,7 @@ impl Folder {
         let search = temporary.path().to_owned();
         for name in BOTH_NAMES {
             symlink(&library.file, search.join(name))
-                .map_err(|error| format!("cannot link the library into {}: {error}", search.display()))?;
+                .map_err(|error| format!("cannot link the library into {}: {error}", name_of(&search)))?;
         }
         // The library itself where that can be: a process that outlives the folder can still start others.
         let preload =

@@ -1,5 +1,6 @@
 //! Where our library is: `HSA_REPLAY_SHIM` or `--shim`, beside the command, or `../lib/hsa-replay/`.
 
+use hsa_replay_contract::text::name_of;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -43,8 +44,8 @@ fn same(one: &Path, other: &Path) -> bool {
 pub fn find(settings: &Settings) -> Result<Library, String> {
     if let Some(given) = &settings.shim {
         let place = match settings.source_of(OptionId::Shim) {
-            Some(Source::Environment) => format!("HSA_REPLAY_SHIM={}", given.display()),
-            _ => format!("--shim {}", given.display()),
+            Some(Source::Environment) => format!("HSA_REPLAY_SHIM={}", name_of(&given)),
+            _ => format!("--shim {}", name_of(&given)),
         };
         let file = if given.is_dir() {
             candidates(given).into_iter().find(|file| file.is_file()).ok_or_else(|| {
@@ -70,8 +71,8 @@ pub fn find(settings: &Settings) -> Result<Library, String> {
             format!(
                 "cannot find hsa-replay's library in {} or {}: build it (cargo build --release) or name it with \
                  --shim FILE",
-                places[0].display(),
-                places[1].display()
+                name_of(&places[0]),
+                name_of(&places[1])
             )
         })
 }

@@ -1,5 +1,6 @@
 //! The driver's device files and the agents in its topology. No GPU is needed to look.
 
+use hsa_replay_contract::text::name_of;
 use std::fs::{self, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileTypeExt;
@@ -62,11 +63,11 @@ fn render_nodes() -> Vec<Finding> {
     nodes
         .iter()
         .map(|node| match open(node) {
-            Ok(()) => Finding::ok(Subject::Device, format!("{} can be opened", node.display())),
+            Ok(()) => Finding::ok(Subject::Device, format!("{} can be opened", name_of(&node))),
             Err(error) => Finding::problem(
                 Subject::Device,
-                format!("{} cannot be opened: {error}", node.display()),
-                advice(&node.display().to_string(), &error),
+                format!("{} cannot be opened: {error}", name_of(&node)),
+                advice(&name_of(&node).to_string(), &error),
             ),
         })
         .collect()

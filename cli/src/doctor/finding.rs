@@ -2,7 +2,10 @@
 
 use std::io::{self, Write};
 
+use hsa_replay_contract::text::shown;
 use serde::Serialize;
+
+use crate::output::Json;
 
 /// What a finding is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -91,9 +94,9 @@ pub fn print_text(output: &mut impl Write, findings: &[Finding]) -> io::Result<(
             Level::Note => "note",
             Level::Problem => "PROBLEM",
         };
-        writeln!(output, "{level:<8} {:<13} {}", finding.subject.name(), finding.text)?;
+        writeln!(output, "{level:<8} {:<13} {}", finding.subject.name(), shown(&finding.text))?;
         if let Some(advice) = &finding.advice {
-            writeln!(output, "{:22} -> {advice}", "")?;
+            writeln!(output, "{:22} -> {}", "", shown(advice))?;
         }
     }
     match problems(findings) {
@@ -112,7 +115,7 @@ pub fn print_json(output: &mut impl Write, findings: &[Finding]) -> io::Result<(
         findings: &'a [Finding],
     }
     let document = Document { version: hsa_replay_contract::VERSION, problems: problems(findings), findings };
-    serde_json::to_writer_pretty(&mut *output, &document)?;
+    serde_json::to_writer_pretty(Json::new(&mut *output), &document)?;
     writeln!(output)
 }
 

@@ -1,5 +1,6 @@
 //! Our library and the real runtime: where each is, and whether they fit.
 
+use hsa_replay_contract::text::name_of;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -33,13 +34,13 @@ pub fn ours(settings: &Settings, findings: &mut Vec<Finding>) -> Option<Elf> {
         }
     };
     let shape = if library.installed_folder().is_some() { "installed" } else { "build tree" };
-    findings.push(Finding::ok(Subject::Library, format!("{} ({shape})", library.file.display())));
+    findings.push(Finding::ok(Subject::Library, format!("{} ({shape})", name_of(&library.file))));
     match elf::read(&library.file) {
         Ok(elf) => Some(elf),
         Err(problem) => {
             findings.push(Finding::problem(
                 Subject::Library,
-                format!("{} {problem}", library.file.display()),
+                format!("{} {problem}", name_of(&library.file)),
                 "install it again",
             ));
             None
@@ -54,7 +55,7 @@ pub fn runtime(asked: Option<&Path>, loaded: &[Loaded], shim: Option<&Elf>, find
             Ok(elf) => return judge(&elf, "HSA_REPLAY_RUNTIME", shim, findings),
             Err(problem) => findings.push(Finding::problem(
                 Subject::Runtime,
-                format!("HSA_REPLAY_RUNTIME={} {problem}", path.display()),
+                format!("HSA_REPLAY_RUNTIME={} {problem}", name_of(&path)),
                 "name the real libhsa-runtime64.so.1, or have it searched for: unset HSA_REPLAY_RUNTIME",
             )),
         }
@@ -147,7 +148,7 @@ fn judge(runtime: &Elf, place: &str, shim: Option<&Elf>, findings: &mut Vec<Find
         .and_then(OsStr::to_str)
         .and_then(|name| name.split_once(".so."))
         .map_or_else(String::new, |(_, version)| format!(", version {version}"));
-    findings.push(Finding::ok(Subject::Runtime, format!("{} ({place}{version})", file.display())));
+    findings.push(Finding::ok(Subject::Runtime, format!("{} ({place}{version})", name_of(&file))));
     if let Some(register) = runtime.needed.iter().find(|name| name.starts_with("librocprofiler-register")) {
         findings.push(Finding::note(
             Subject::Runtime,
@@ -168,7 +169,7 @@ fn judge(runtime: &Elf, place: &str, shim: Option<&Elf>, findings: &mut Vec<Find
             format!(
                 "take a newer hsa-replay, or build it for this runtime, since a program that needs these does not load: \
                  HSA_REPLAY_BUILD_RUNTIME={} cargo build --release --workspace",
-                file.display()
+                name_of(&file)
             ),
         ));
     }

@@ -1,5 +1,6 @@
 //! The program: whether the loader takes part, and which runtime it would load without us.
 
+use hsa_replay_contract::text::name_of;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -28,8 +29,8 @@ pub fn look(name: &OsString, shim: Option<&Elf>, findings: &mut Vec<Finding>) ->
         Err(problem) => {
             findings.push(Finding::problem(
                 Subject::Program,
-                format!("{} {problem}", file.display()),
-                format!("name a program for this machine: file {}", file.display()),
+                format!("{} {problem}", name_of(&file)),
+                format!("name a program for this machine: file {}", name_of(&file)),
             ));
             return Vec::new();
         }
@@ -37,7 +38,7 @@ pub fn look(name: &OsString, shim: Option<&Elf>, findings: &mut Vec<Finding>) ->
     if !elf.is_dynamic {
         findings.push(Finding::problem(
             Subject::Program,
-            format!("{} is statically linked", file.display()),
+            format!("{} is statically linked", name_of(&file)),
             "link it dynamically: the loader has no part in a static program, so nothing can be attached",
         ));
         return Vec::new();
@@ -45,10 +46,10 @@ pub fn look(name: &OsString, shim: Option<&Elf>, findings: &mut Vec<Finding>) ->
     if is_privileged(&file) {
         findings.push(Finding::problem(
             Subject::Program,
-            format!("{} is set-user-ID or set-group-ID, or its file has capabilities", file.display()),
+            format!("{} is set-user-ID or set-group-ID, or its file has capabilities", name_of(&file)),
             format!(
                 "cp {} /tmp/ and run the copy: the loader attaches nothing to such programs",
-                file.display()
+                name_of(&file)
             ),
         ));
         return Vec::new();
@@ -83,7 +84,7 @@ fn advice_for_missing(name: &str) -> String {
     }
     match rocm_folders().into_iter().find(|folder| folder.join(file).exists()) {
         Some(folder) => {
-            format!("export LD_LIBRARY_PATH={}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}", folder.display())
+            format!("export LD_LIBRARY_PATH={}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}", name_of(&folder))
         }
         None => {
             format!("install the package that has it: apt-file search {name}, or dnf provides '*/{name}'")
@@ -103,12 +104,12 @@ fn attached(program: Elf, preload: &[PathBuf], library_path: &str, shim: &Elf) -
             Subject::Program,
             format!(
                 "{} comes in front of hsa-replay, by {}: calls go there",
-                first.elf.path.display(),
+                name_of(&first.elf.path),
                 first.through.name()
             ),
             format!(
                 "take it out of LD_PRELOAD, and name it: export HSA_REPLAY_RUNTIME={}",
-                first.elf.path.display()
+                name_of(&first.elf.path)
             ),
         )
     })
@@ -124,7 +125,7 @@ fn runtime_of(file: &Path, loaded: &[Loaded], incomplete: bool) -> Option<Findin
             Subject::Program,
             format!(
                 "{} links to no HSA runtime: it may open one while it runs, as Python does; hsa-replay is there first",
-                file.display()
+                name_of(&file)
             ),
         ));
     };
@@ -132,11 +133,11 @@ fn runtime_of(file: &Path, loaded: &[Loaded], incomplete: bool) -> Option<Findin
     let text = match runtime.needed_by.and_then(|index| loaded.get(index)) {
         Some(by) => format!(
             "{} would load {}, which {} needs and which is found through {through}",
-            file.display(),
-            runtime.elf.path.display(),
-            by.elf.path.display()
+            name_of(&file),
+            name_of(&runtime.elf.path),
+            name_of(&by.elf.path)
         ),
-        None => format!("{} would load {} through {through}", file.display(), runtime.elf.path.display()),
+        None => format!("{} would load {} through {through}", name_of(&file), name_of(&runtime.elf.path)),
     };
     Some(if runtime.elf.is_ours {
         Finding::note(Subject::Program, format!("{text}; that is hsa-replay: it is attached already"))
@@ -165,7 +166,7 @@ pub enum Missing {
 
 impl Missing {
     fn finding(self, name: &OsStr) -> Finding {
-        let shown = shorten(&name.to_string_lossy(), 200);
+        let shown = shorten(&name_of(name).to_string(), 200);
         let in_path = !name.as_bytes().contains(&b'/');
         let (text, advice) = match self {
             Self::Nameless => (

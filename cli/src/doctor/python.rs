@@ -1,6 +1,7 @@
 //! Runtimes that Python packages bring: wheels such as PyTorch's hold libraries of their own and name them by an RPATH, so
 //! nothing in the environment but `LD_PRELOAD` comes before them.
 
+use hsa_replay_contract::text::name_of;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -36,7 +37,7 @@ pub fn look(interpreter: &Path, loaded: &mut Vec<Loaded>, findings: &mut Vec<Fin
             let package =
                 file.strip_prefix(&folder).ok().and_then(|path| path.iter().next()).unwrap_or_default();
             let package = package.to_string_lossy().into_owned();
-            let text = format!("the Python package {package} brings its own runtime, {}", file.display());
+            let text = format!("the Python package {package} brings its own runtime, {}", name_of(&file));
             findings.push(if elf.is_ours {
                 Finding::note(Subject::Program, format!("{text}, which is hsa-replay"))
             } else {

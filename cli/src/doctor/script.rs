@@ -1,5 +1,6 @@
 //! Scripts: what runs them, as execve(2), execvp(3) and env(1) have it, and which program a shell script becomes.
 
+use hsa_replay_contract::text::name_of;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Read;
@@ -42,21 +43,21 @@ pub fn follow(mut file: PathBuf, findings: &mut Vec<Finding>) -> Option<PathBuf>
             Step::Program => return Some(file),
             Step::Interpreter(next) => {
                 in_a_row += 1;
-                let text = format!("{} is a script for {}", file.display(), next.display());
+                let text = format!("{} is a script for {}", name_of(&file), name_of(&next));
                 (next, text)
             }
             Step::Env(next) => {
                 in_a_row = 0;
-                let text = format!("{} is a script for {}, by env", file.display(), next.display());
+                let text = format!("{} is a script for {}, by env", name_of(&file), name_of(&next));
                 (next, text)
             }
             Step::Shell => {
                 in_a_row = 0;
-                let text = format!("{} is text without a first line #!…: /bin/sh runs it", file.display());
+                let text = format!("{} is text without a first line #!…: /bin/sh runs it", name_of(&file));
                 (PathBuf::from("/bin/sh"), text)
             }
             Step::Broken(problem, advice) => {
-                let text = format!("{} {problem}", file.display());
+                let text = format!("{} {problem}", name_of(&file));
                 findings.push(Finding::problem(Subject::Program, text, advice));
                 return None;
             }
@@ -66,10 +67,10 @@ pub fn follow(mut file: PathBuf, findings: &mut Vec<Finding>) -> Option<PathBuf>
                 Subject::Program,
                 format!(
                     "{} is a script for {}, which is a script in turn, and so on without end",
-                    file.display(),
-                    next.display()
+                    name_of(&file),
+                    name_of(&next)
                 ),
-                format!("name a program in its first line: head -n 1 {}", file.display()),
+                format!("name a program in its first line: head -n 1 {}", name_of(&file)),
             ));
             return None;
         }
@@ -77,7 +78,7 @@ pub fn follow(mut file: PathBuf, findings: &mut Vec<Finding>) -> Option<PathBuf>
         if is_shell(&next) {
             match becomes(&start) {
                 Some(Becomes::Program(program)) if !seen.contains(&program) => {
-                    let text = format!("{} becomes {} (exec)", file.display(), program.display());
+                    let text = format!("{} becomes {} (exec)", name_of(&file), name_of(&program));
                     findings.push(Finding::ok(Subject::Program, text));
                     seen.extend([next, program.clone()]);
                     file = program;
@@ -95,13 +96,13 @@ pub fn follow(mut file: PathBuf, findings: &mut Vec<Finding>) -> Option<PathBuf>
 /// What is not known of a shell script, and how to know more.
 fn starts_others(file: &Path, becomes: Option<Becomes>) -> Finding {
     let mut text =
-        format!("{} is a shell script: what it starts takes part, but is not looked at here", file.display());
+        format!("{} is a shell script: what it starts takes part, but is not looked at here", name_of(&file));
     let mut advice = "name the program that it starts: hsa-replay doctor -- PROGRAM".to_owned();
     if let Some(Becomes::Unknown(line)) = becomes {
         text += &format!("; it ends in `{line}`");
         // A shim of pyenv's knows which Python is meant only when it runs.
         if let Some(name) = file.file_name().filter(|_| line.contains("pyenv")) {
-            advice = format!("hsa-replay doctor -- \"$(pyenv which {})\"", name.to_string_lossy());
+            advice = format!("hsa-replay doctor -- \"$(pyenv which {})\"", name_of(name));
         }
     }
     Finding::note(Subject::Program, text).advise(advice)
@@ -123,7 +124,7 @@ fn step(file: &Path, start: &[u8]) -> Step {
     if line.ends_with(b"\r") {
         return Step::Broken(
             "has a first line that ends in a carriage return, which the kernel takes for a part of the interpreter's name".to_owned(),
-            format!("sed -i 's/\\r$//' {}", file.display()),
+            format!("sed -i 's/\\r$//' {}", name_of(&file)),
         );
     }
     // As the kernel splits it: one name, and the rest as one word.
@@ -134,10 +135,10 @@ fn step(file: &Path, start: &[u8]) -> Step {
         return without_interpreter(file, start);
     }
     let interpreter = PathBuf::from(OsStr::from_bytes(name));
-    let advice = format!("correct its first line, or install what it names: head -n 1 {}", file.display());
+    let advice = format!("correct its first line, or install what it names: head -n 1 {}", name_of(&file));
     if !interpreter.exists() {
         return Step::Broken(
-            format!("is a script for {}, which does not exist", interpreter.display()),
+            format!("is a script for {}, which does not exist", name_of(&interpreter)),
             advice,
         );
     }
@@ -148,7 +149,7 @@ fn step(file: &Path, start: &[u8]) -> Step {
         Ok(Some(name)) => match resolve(&name) {
             Ok(program) => Step::Env(program),
             Err(_) => Step::Broken(
-                format!("is a script for {}, which env does not find in PATH", name.to_string_lossy()),
+                format!("is a script for {}, which env does not find in PATH", name_of(&name)),
                 advice,
             ),
         },
@@ -164,7 +165,7 @@ fn without_interpreter(file: &Path, start: &[u8]) -> Step {
     if start.is_empty() && file.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() == 0) {
         return Step::Broken(
             "is empty: a shell runs it as a script that does nothing".to_owned(),
-            format!("write the program again: ls -l {}", file.display()),
+            format!("write the program again: ls -l {}", name_of(&file)),
         );
     }
     // Not even a shell takes a file with such bytes for a script.

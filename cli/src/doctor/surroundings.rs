@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use hsa_replay_contract::Settings;
+use hsa_replay_contract::text::name_of;
 
 use super::finding::{Finding, Subject};
 use crate::report::units::counted;
@@ -32,10 +33,8 @@ const PROFILERS: [&str; 6] =
 pub fn look(findings: &mut Vec<Finding>) {
     for (name, meaning) in VARIABLES {
         if let Some(value) = std::env::var_os(name).filter(|value| !value.is_empty()) {
-            findings.push(Finding::note(
-                Subject::Surroundings,
-                format!("{name}={}: {meaning}", value.to_string_lossy().escape_debug()),
-            ));
+            findings
+                .push(Finding::note(Subject::Surroundings, format!("{name}={}: {meaning}", name_of(&value))));
         }
     }
     for name in LIBRARIES {

@@ -1,6 +1,7 @@
 //! What the records of any number of reports add up to, kernel by kernel. Memory grows with the number of kernels and
 //! processes, not with the number of records.
 
+use hsa_replay_contract::text::name_of;
 use std::collections::{BTreeMap, HashMap};
 use std::io::BufRead;
 use std::path::Path;
@@ -98,7 +99,7 @@ impl Aggregate {
 
     /// Notes that a file was read to its end.
     pub fn finish_file<R: BufRead>(&mut self, path: &Path, reader: &Reader<R>) {
-        let name = path.display().to_string();
+        let name = name_of(&path).to_string();
         let room = DESCRIBED.saturating_sub(self.problems.len());
         self.problems
             .extend(reader.problems().iter().take(room).map(|problem| (name.clone(), problem.clone())));

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use hsa_replay_contract::Dispatch;
 use hsa_replay_contract::record::{Restore, Snapshot, TimeNs};
+use hsa_replay_contract::text::shown;
 
 /// The columns, in order.
 pub const COLUMNS: [&str; 30] = [
@@ -89,10 +90,14 @@ fn number(value: Option<u64>) -> String {
     value.map(|value| value.to_string()).unwrap_or_default()
 }
 
+/// A field of text: what does not print is its escape, as in text, and what a spreadsheet would take for a formula has an
+/// apostrophe in front. JSON has the text as it is.
 fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
+    let apostrophe = if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { "'" } else { "" };
+    let text = shown(text);
+    if text.contains([',', '"']) {
+        format!("\"{apostrophe}{}\"", text.replace('"', "\"\""))
     } else {
-        text.to_owned()
+        format!("{apostrophe}{text}")
     }
 }

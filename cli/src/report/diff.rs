@@ -14,6 +14,7 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 use super::aggregate::{Aggregate, Kernel};
 use super::text::{Align, NAME_WIDTH, Table, outcomes};
 use super::units::{counted, shorten, size, time};
+use crate::output::{Json, Text};
 
 /// Launches whose results are kept for comparison; what is above it is not compared.
 const MAX_LAUNCHES: usize = 4 << 20;
@@ -131,10 +132,10 @@ pub fn print(output: &mut impl Write, runs: &[Run; 2], as_json: bool) -> io::Res
         problem_count: [before.aggregate.problem_count, after.aggregate.problem_count],
     };
     if as_json {
-        serde_json::to_writer_pretty(&mut *output, &document)?;
+        serde_json::to_writer_pretty(Json::new(&mut *output), &document)?;
         return writeln!(output);
     }
-    text(output, &document)
+    text(&mut Text(output), &document)
 }
 
 /// Every kernel of either run, in order of appearance.

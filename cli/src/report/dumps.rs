@@ -4,6 +4,7 @@
 //! opened only below the report's own folder, or in the folder that the user names; under no other name than the one that
 //! the library gives the dump of this dispatch and region; and never through a link.
 
+use hsa_replay_contract::text::name_of;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
@@ -44,7 +45,7 @@ pub fn open(
         places(folders, named).into_iter().map(|folder| folder.join(name)).find(|file| is_file(file))
     else {
         return Err(io::Error::other(match folders.given {
-            Some(folder) => format!("is not in {}", folder.display()),
+            Some(folder) => format!("is not in {}", name_of(&folder)),
             None => {
                 "is not below the report's folder: name the folder of the dumps with --dumps DIR".to_owned()
             }

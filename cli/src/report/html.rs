@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::aggregate::Aggregate;
 use super::json;
+use crate::output::Json;
 
 /// The page; the marks in it stand for the parts that follow.
 const PAGE: &str = include_str!("html/page.html");
@@ -32,7 +33,7 @@ const NAME_WIDTH: usize = 4096;
 /// A page that is being written.
 #[derive(Debug)]
 pub struct Page<'a, W: Write> {
-    output: Escaped<'a, W>,
+    output: Json<&'a mut W>,
     rest: &'static str,
     dispatches: u64,
 }
@@ -103,7 +104,7 @@ impl<'a, W: Write> Page<'a, W> {
         for part in [head, STYLE, between] {
             output.write_all(part.as_bytes())?;
         }
-        Ok(Self { output: Escaped(output), rest, dispatches: 0 })
+        Ok(Self { output: Json::in_markup(output), rest, dispatches: 0 })
     }
 
     /// Adds one dispatch.
@@ -127,7 +128,7 @@ impl<'a, W: Write> Page<'a, W> {
     pub fn end(mut self, aggregate: &Aggregate) -> io::Result<()> {
         let (between, rest) = split(self.rest, "<!--REPORT-->")?;
         let (last, tail) = split(rest, "/*SCRIPT*/")?;
-        self.output.0.write_all(between.as_bytes())?;
+        self.output.inner().write_all(between.as_bytes())?;
         let document = Document {
             version: hsa_replay_contract::VERSION,
             report: json::document(aggregate, json::Names::Shortened(NAME_WIDTH)),
@@ -137,7 +138,7 @@ impl<'a, W: Write> Page<'a, W> {
         };
         serde_json::to_writer(&mut self.output, &document)?;
         for part in [last, SCRIPT, tail] {
-            self.output.0.write_all(part.as_bytes())?;
+            self.output.inner().write_all(part.as_bytes())?;
         }
         Ok(())
     }
@@ -233,27 +234,6 @@ fn joined(ranges: &[[u64; 2]], limit: usize) -> Vec<[u64; 2]> {
     kept
 }
 
-/// Writes JSON so that no tag can begin in it: `<` is only ever inside a string there.
-#[derive(Debug)]
-struct Escaped<'a, W: Write>(&'a mut W);
-
-impl<W: Write> Write for Escaped<'_, W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let mut rest = bytes;
-        while let Some(at) = memchr::memchr(b'<', rest) {
-            self.0.write_all(&rest[..at])?;
-            self.0.write_all(b"\\u003c")?;
-            rest = &rest[at + 1..];
-        }
-        self.0.write_all(rest)?;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.0.flush()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -265,14 +245,5 @@ mod tests {
         assert_eq!(joined(&ranges, 3), [[0, 3], [10, 1], [100, 10]]);
         assert_eq!(joined(&ranges, 1), [[0, 110]]);
         assert_eq!(joined(&[], 4), Vec::<[u64; 2]>::new());
-    }
-
-    #[test]
-    fn no_tag_begins_in_the_data() {
-        let mut text = Vec::new();
-        serde_json::to_writer(Escaped(&mut text), "</script><b>").expect("memory");
-        let text = String::from_utf8(text).expect("text");
-        assert!(!text.contains('<'), "{text}");
-        assert_eq!(serde_json::from_str::<String>(&text).expect("JSON"), "</script><b>");
     }
 }

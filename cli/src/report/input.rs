@@ -1,5 +1,6 @@
 //! Opening what a report is read from: a file, a pipe, or standard input.
 
+use hsa_replay_contract::text::name_of;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
@@ -38,7 +39,7 @@ fn wait_for_writer(path: &Path, file: &File) -> io::Result<()> {
     let mut descriptors = [PollFd::new(file, PollFlags::IN)];
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     if poll(&mut descriptors, Some(&now))? == 0 {
-        say(format_args!("{}: is a pipe, and nobody has written to it: waiting", path.display()));
+        say(format_args!("{}: is a pipe, and nobody has written to it: waiting", name_of(&path)));
         loop {
             match poll(&mut descriptors, None) {
                 Ok(_) => return Ok(()),

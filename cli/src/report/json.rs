@@ -11,6 +11,7 @@ use serde::Serialize;
 use super::aggregate::{Aggregate, Kernel};
 use super::processes::Process;
 use super::units::shorten;
+use crate::output::Json;
 
 /// How long names of kernels may be.
 #[derive(Clone, Copy, Debug)]
@@ -92,7 +93,7 @@ struct ProblemView<'a> {
 
 /// Prints the object.
 pub fn print(output: &mut impl Write, aggregate: &Aggregate) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *output, &document(aggregate, Names::Whole))?;
+    serde_json::to_writer_pretty(Json::new(&mut *output), &document(aggregate, Names::Whole))?;
     writeln!(output)
 }
 

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::aggregate::Aggregate;
 use super::units::{counted, shorten};
+use crate::output::Json;
 
 /// The longest that a kernel's name gets in an event.
 const NAME_WIDTH: usize = 200;
@@ -24,7 +25,7 @@ const LEAD_NS: u64 = 24 * 3600 * 1_000_000_000;
 /// A trace that is being written.
 #[derive(Debug)]
 pub struct Trace<'a, W: Write> {
-    output: &'a mut W,
+    output: Json<&'a mut W>,
     /// What times count from, once known.
     base: Option<u64>,
     any: bool,
@@ -52,7 +53,7 @@ impl<'a, W: Write> Trace<'a, W> {
     pub fn begin(output: &'a mut W) -> io::Result<Self> {
         output.write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")?;
         Ok(Self {
-            output,
+            output: Json::new(output),
             base: None,
             any: false,
             threads: HashMap::new(),
@@ -105,10 +106,10 @@ impl<'a, W: Write> Trace<'a, W> {
     }
 
     /// Ends the object; gives a remark on what is not in it.
-    pub fn end(self) -> io::Result<Option<String>> {
+    pub fn end(mut self) -> io::Result<Option<String>> {
         write!(self.output, "],\"otherData\":")?;
         let data = json!({ "generator": "hsa-replay report", "base_unix_ns": self.base });
-        serde_json::to_writer(&mut *self.output, &data)?;
+        serde_json::to_writer(&mut self.output, &data)?;
         writeln!(self.output, "}}")?;
         Ok((self.untimed > 0).then(|| {
             format!(
@@ -132,7 +133,8 @@ impl<'a, W: Write> Trace<'a, W> {
         let session = owner.and_then(|process| process.session());
         let agent =
             session.and_then(|session| session.agents.iter().find(|agent| agent.index == dispatch.agent));
-        let target = agent.map(|agent| format!(" ({})", agent.name)).unwrap_or_default();
+        let target =
+            agent.map(|agent| format!(" ({})", shorten(&agent.name, NAME_WIDTH))).unwrap_or_default();
         let label = owner.map(|process| process.label()).unwrap_or_default();
         // Two sessions of one process number share the trace's process.
         let which = label.split_once(' ').map(|(_, session)| format!(" {session}")).unwrap_or_default();
@@ -150,7 +152,7 @@ impl<'a, W: Write> Trace<'a, W> {
     fn event(&mut self, event: &impl Serialize) -> io::Result<()> {
         self.output.write_all(if self.any { b",\n" } else { b"\n" })?;
         self.any = true;
-        Ok(serde_json::to_writer(&mut *self.output, event)?)
+        Ok(serde_json::to_writer(&mut self.output, event)?)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Numbers and names for people: times, sizes, counts, signals.
 
+pub use hsa_replay_contract::text::shorten;
+
 /// A time, with three digits that matter.
 pub fn time(ns: u64) -> String {
     scaled(ns, &[("ns", 1), ("µs", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)])
@@ -41,28 +43,6 @@ pub fn counted(count: u64, noun: &str) -> String {
         _ => "s",
     };
     format!("{count} {noun}{ending}")
-}
-
-/// At most `width` characters, on one line: what does not fit ends in `…`, what does not print is escaped.
-pub fn shorten(text: &str, width: usize) -> String {
-    let mut shown = String::new();
-    let mut used = 0;
-    for character in text.chars() {
-        let piece: String =
-            if character.is_control() { character.escape_default().collect() } else { character.to_string() };
-        let length = piece.chars().count();
-        if used + length > width {
-            while used + 1 > width {
-                shown.pop();
-                used -= 1;
-            }
-            shown.push('…');
-            return shown;
-        }
-        used += length;
-        shown.push_str(&piece);
-    }
-    shown
 }
 
 /// The usual name of a signal, in brackets behind a space; empty where it is not well known.
@@ -116,15 +96,6 @@ mod tests {
             assert_eq!(size(bytes), shown);
         }
         assert_eq!(size(u64::MAX), "16777216 TiB");
-    }
-
-    #[test]
-    fn names_are_cut_at_characters_and_stay_on_one_line() {
-        assert_eq!(shorten("saxpy", 5), "saxpy");
-        assert_eq!(shorten("saxpy(float)", 6), "saxpy…");
-        assert_eq!(shorten("ärger", 3), "är…");
-        assert_eq!(shorten("a\nb", 10), "a\\nb");
-        assert_eq!(shorten(&"k".repeat(100_000), 10).chars().count(), 10);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What `run` says at the end: what was replayed, what was not and why, and where the report is.
 
 use hsa_replay_contract::report::Reader;
+use hsa_replay_contract::text::name_of;
 use hsa_replay_contract::{Settings, Summary};
 
 use super::child::Ended;
@@ -28,14 +29,14 @@ pub fn tell(written: &Written, settings: &Settings, ended: &Ended) {
             lines.extend(account(&processes, settings, ended));
             lines.extend(places(reports));
         }
-        Written::Stream(path, Some(true)) => lines.push(format!("the report went to {}", path.display())),
+        Written::Stream(path, Some(true)) => lines.push(format!("the report went to {}", name_of(&path))),
         Written::Stream(path, Some(false)) => {
-            lines.push(format!("nothing was written to {}", path.display()));
+            lines.push(format!("nothing was written to {}", name_of(&path)));
             lines.extend(account(&Processes::default(), settings, ended));
         }
         Written::Stream(path, None) => lines.push(format!(
             "what was reported went to {}: it cannot be read again, so nothing is counted here",
-            path.display()
+            name_of(&path)
         )),
     }
     for line in lines {
@@ -48,7 +49,7 @@ fn read(reports: &[Report]) -> (Processes, Vec<String>) {
     let mut problems = Vec::new();
     for report in reports {
         let mut unreadable = |problem: &dyn std::fmt::Display| {
-            problems.push(format!("cannot read {}: {problem}", report.path.display()));
+            problems.push(format!("cannot read {}: {problem}", name_of(&report.path)));
         };
         let mut reader = match report.open() {
             Ok(input) => Reader::new(input),
@@ -69,7 +70,7 @@ fn read(reports: &[Report]) -> (Processes, Vec<String>) {
             problems.push(format!(
                 "{} of {} cannot be read; `hsa-replay report` says which",
                 counted(reader.problem_count(), "line"),
-                report.path.display()
+                name_of(&report.path)
             ));
         }
     }
@@ -161,7 +162,7 @@ fn places(reports: &[Report]) -> Vec<String> {
     let mut lines: Vec<String> = reports
         .iter()
         .take(NAMED_REPORTS)
-        .map(|report| format!("report: {}", report.path.display()))
+        .map(|report| format!("report: {}", name_of(&report.path)))
         .collect();
     if more > 0 {
         lines.push(format!(

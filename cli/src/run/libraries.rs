@@ -1,5 +1,6 @@
 //! Libraries that a setting names, looked at before the program starts: the real runtime and the tool.
 
+use hsa_replay_contract::text::name_of;
 use std::path::Path;
 
 use hsa_replay_contract::{OptionId, Settings, Source};
@@ -41,11 +42,11 @@ fn tool(path: &Path) -> Result<(), String> {
 fn at(settings: &Settings, id: OptionId, path: &Path, problem: &str) -> String {
     let spec = id.spec();
     let place = match settings.source_of(id) {
-        Some(Source::Environment) => format!("{}={}", spec.variable, path.display()),
+        Some(Source::Environment) => format!("{}={}", spec.variable, name_of(&path)),
         Some(Source::File(file)) => {
-            format!("{}: {} = {}", file.display(), spec.key.unwrap_or(spec.flag), path.display())
+            format!("{}: {} = {}", name_of(&file), spec.key.unwrap_or(spec.flag), name_of(&path))
         }
-        _ => format!("--{} {}", spec.flag, path.display()),
+        _ => format!("--{} {}", spec.flag, name_of(&path)),
     };
     format!("{place}: {problem}")
 }

@@ -7,9 +7,11 @@ use std::io::{self, BufRead};
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::error::Category;
 
 use crate::Record;
 use crate::record::{Begin, Dispatch, SCHEMA_VERSION, Session, Summary};
+use crate::text::shorten;
 
 /// The longest line accepted, in bytes.
 const LONGEST_LINE: usize = 64 << 20;
@@ -247,7 +249,7 @@ fn parse_line(line: &[u8]) -> Result<Record, (ProblemKind, String)> {
         "dispatch" => Record::Dispatch(Box::new(parse_as::<Dispatch>(line)?)),
         "summary" => Record::Summary(parse_as::<Summary>(line)?),
         _ => {
-            let tag: String = tag.chars().take(40).flat_map(char::escape_debug).collect();
+            let tag = shorten(&tag, 40);
             parse_as::<serde::de::IgnoredAny>(line)?;
             return Err((ProblemKind::Unknown, format!("no record of this version is called \"{tag}\"")));
         }
@@ -255,10 +257,43 @@ fn parse_line(line: &[u8]) -> Result<Record, (ProblemKind, String)> {
 }
 
 fn parse_as<T: DeserializeOwned>(line: &[u8]) -> Result<T, (ProblemKind, String)> {
-    serde_json::from_slice(line).map_err(|error| {
-        let detail: String = error.to_string().chars().take(200).flat_map(char::escape_debug).collect();
-        (ProblemKind::Corrupt, detail)
-    })
+    serde_json::from_slice(line).map_err(|error| (ProblemKind::Corrupt, in_words(line, &error)))
+}
+
+/// What is wrong with a line, in terms of the format: fields and their values, not types of this program.
+fn in_words(line: &[u8], error: &serde_json::Error) -> String {
+    let place = error.column();
+    match error.classify() {
+        Category::Syntax => format!("is not JSON from its byte {place} on"),
+        Category::Eof => "is cut off: its JSON does not end".to_owned(),
+        Category::Io => "cannot be read".to_owned(),
+        Category::Data if !line.trim_ascii_start().starts_with(b"{") => "is not a JSON object".to_owned(),
+        Category::Data => {
+            // The only part of the message that a reader of the report can use is a field's name.
+            let message = error.to_string();
+            let named = |what: &str| Some(message.strip_prefix(what)?.split('`').next()?.to_owned());
+            if let Some(field) = named("missing field `") {
+                return format!("lacks the field \"{field}\"");
+            }
+            if let Some(field) = named("duplicate field `") {
+                return format!("has the field \"{field}\" twice");
+            }
+            match field_before(line, place) {
+                Some(field) => {
+                    format!("has a value of \"{field}\" that this version does not know (byte {place})")
+                }
+                None => format!("is no record of this version from its byte {place} on"),
+            }
+        }
+    }
+}
+
+/// The field whose value ends at this place of a line.
+fn field_before(line: &[u8], place: usize) -> Option<String> {
+    let before = line.get(..place.min(line.len()))?;
+    let end = memchr::memmem::rfind(before, b"\":")?;
+    let start = memchr::memrchr(b'"', &before[..end])? + 1;
+    Some(shorten(&String::from_utf8_lossy(&before[start..end]), 40))
 }
 
 /// Whose dispatch record a line that is no record begins with, if that much of it is whole.

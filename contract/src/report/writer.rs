@@ -27,7 +27,7 @@ const PIPE_PATIENCE: Duration = Duration::from_secs(1);
 
 /// A report cannot be opened. It prints as one line.
 #[derive(Debug, thiserror::Error)]
-#[error("{}: {problem}", path.display())]
+#[error("{}: {problem}", crate::text::name_of(path))]
 pub struct OpenError {
     /// The report's file.
     pub path: PathBuf,
@@ -37,7 +37,7 @@ pub struct OpenError {
 
 /// A record is lost. It prints as one line.
 #[derive(Debug, thiserror::Error)]
-#[error("{}: cannot write the report: {source} ({lost} records lost)", path.display())]
+#[error("{}: cannot write the report: {source} ({lost} records lost)", crate::text::name_of(path))]
 pub struct WriteError {
     /// The report's file.
     pub path: PathBuf,

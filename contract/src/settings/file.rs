@@ -34,15 +34,15 @@ pub fn read_config_file(path: &Path) -> io::Result<Vec<u8>> {
 
 /// Parses the config file `path` of these bytes. A UTF-8 byte order mark in front is accepted.
 pub(super) fn parse(path: &Path, bytes: &[u8]) -> Result<Layer, SettingError> {
-    let shown = path.to_string_lossy();
+    let shown = crate::text::name_of(path).to_string();
     let text = std::str::from_utf8(bytes)
-        .map_err(|_| SettingError::new(shown.clone().into_owned(), "is not UTF-8 text: save it as UTF-8"))?;
+        .map_err(|_| SettingError::new(shown.clone(), "is not UTF-8 text: save it as UTF-8"))?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let table: Table = toml::from_str(text).map_err(|error| {
         let start = error.span().map_or(0, |span| span.start.min(text.len()));
         let line = text.as_bytes()[..start].iter().filter(|&&byte| byte == b'\n').count() + 1;
         let message = error.message().split_whitespace().collect::<Vec<_>>().join(" ");
-        SettingError::new(format!("{shown}: line {line}"), message)
+        SettingError::new(format!("{shown}: line {line}"), crate::text::shown(&message))
     })?;
     let mut layer = Layer::default();
     for (key, value) in &table {
@@ -60,7 +60,7 @@ pub(super) fn parse(path: &Path, bytes: &[u8]) -> Result<Layer, SettingError> {
 
 fn unknown_key(file: &str, key: &str) -> SettingError {
     let known: Vec<&str> = OPTIONS.iter().filter_map(|spec| spec.key).collect();
-    let key: String = key.chars().take(40).flat_map(char::escape_debug).collect();
+    let key = crate::text::shorten(key, 40);
     SettingError::new(format!("{file}: {key}"), format!("unknown key; the keys are {}", known.join(", ")))
 }
 

@@ -124,21 +124,5 @@ impl Layer {
 
 /// At most [`SHOWN_VALUE`] characters on one line, with what does not print escaped.
 fn shorten(text: &OsStr) -> String {
-    let text = text.to_string_lossy();
-    let mut shown: String = text
-        .chars()
-        .take(SHOWN_VALUE)
-        .flat_map(|character| {
-            let escaped = character.is_control();
-            escaped
-                .then(|| character.escape_default())
-                .into_iter()
-                .flatten()
-                .chain((!escaped).then_some(character))
-        })
-        .collect();
-    if text.chars().nth(SHOWN_VALUE).is_some() {
-        shown.push('…');
-    }
-    shown
+    crate::text::shorten(&text.to_string_lossy(), SHOWN_VALUE)
 }

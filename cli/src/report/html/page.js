@@ -12,9 +12,12 @@
   });
   const rowOf = (index) => JSON.parse(lines[index].slice(lines[index].indexOf("{")));
 
+  // Names are others': what does not print, or turns the text behind it around, is shown as its escape.
+  const visible = (text) =>
+    String(text).replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (character) => `\\u{${character.codePointAt(0).toString(16)}}`);
   const element = (tag, text, attributes = {}) => {
     const made = document.createElement(tag);
-    if (text !== undefined && text !== null) made.textContent = text;
+    if (text !== undefined && text !== null) made.textContent = visible(text);
     for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
     return made;
   };
@@ -101,7 +104,7 @@
           });
           cell.append(button);
         } else {
-          cell.textContent = column.text(kernel);
+          cell.textContent = visible(column.text(kernel));
         }
         row.append(cell);
       }
@@ -296,7 +299,7 @@
     const more = report.problem_count - report.problems.length;
     if (more > 0) byId("problems").querySelector("ul").append(element("li", `and ${more} more lines`));
   }
-  byId("totals").textContent = `${report.files.join(", ")} · ${count(dispatches, "dispatch")} of ${count(kernels.length, "kernel")} · hsa-replay ${version}`;
+  byId("totals").textContent = `${visible(report.files.join(", "))} · ${count(dispatches, "dispatch")} of ${count(kernels.length, "kernel")} · hsa-replay ${version}`;
   outcomes.forEach((name) => byId("outcome").append(element("option", name, { value: name })));
   const changed = () => { selected = null; showKernels(); };
   byId("filter").addEventListener("input", changed);

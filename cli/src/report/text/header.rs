@@ -8,25 +8,33 @@ use super::super::processes::{End, Process};
 use super::super::units::{counted, shorten, size};
 use crate::run::closing::totals;
 
+/// The longest that a name gets here.
+const WIDTH: usize = 300;
+
+fn short(name: &str) -> String {
+    shorten(name, WIDTH)
+}
+
 /// Prints one process: a line of who and where, its agents and settings, its end.
 pub fn print(output: &mut impl Write, process: &Process) -> io::Result<()> {
     match process.session() {
         Some(session) => {
-            let path = session.runtime.path.as_deref().unwrap_or("an unknown path");
-            let version = session.runtime.version.as_deref().unwrap_or("of unknown version");
+            let path = session.runtime.path.as_deref().map_or_else(|| "an unknown path".to_owned(), short);
+            let version =
+                session.runtime.version.as_deref().map_or_else(|| "of unknown version".to_owned(), short);
             writeln!(
                 output,
                 "process {}: hsa-replay {}, HSA runtime {version} ({path})",
                 process.label(),
-                session.version
+                short(&session.version)
             )?;
             for agent in &session.agents {
-                write!(output, "  agent {}: {}", agent.index, agent.name)?;
+                write!(output, "  agent {}: {}", agent.index, short(&agent.name))?;
                 if let Some(node) = agent.node {
                     write!(output, ", node {node}")?;
                 }
                 if let Some(uuid) = &agent.uuid {
-                    write!(output, ", {uuid}")?;
+                    write!(output, ", {}", short(uuid))?;
                 }
                 writeln!(output)?;
             }
