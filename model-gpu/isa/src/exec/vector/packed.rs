@@ -7,14 +7,15 @@
     reason = "operands are bit patterns"
 )]
 
-use super::operand::{modify16, raw32, raw64, write32, write64};
-use crate::exec::lanes::{Row, map1, map3, wide_fn};
+use super::operand::{modify16, raw32, raw64, write_mask, write32, write64};
+use crate::WAVE_SIZE;
+use crate::exec::lanes::{Row, blend, map1, map3, wide_fn};
 use crate::exec::{Context, Flow};
 use crate::float::arithmetic::{add16, add32, fma16, fma32, mul16, mul32};
 use crate::float::classify::{maximum, minimum};
 use crate::float::{F16, Fp};
 use crate::instruction::{Inst, Op, Traits};
-use crate::operand::Ty;
+use crate::operand::{Kind, Ty};
 
 /// Whether source `n` of the low (0) or high (1) result comes from its upper half.
 fn upper(inst: &Inst, n: usize, high: bool) -> bool {
@@ -26,25 +27,30 @@ fn negated(inst: &Inst, n: usize, high: bool) -> bool {
 }
 
 /// The 16-bit parts of a source for the low or high result.
+#[inline(always)]
 pub(super) fn half_row(cx: &Context<'_>, inst: &Inst, n: usize, high: bool) -> Row<u16> {
     let shift = if upper(inst, n, high) { 16 } else { 0 };
     let sign = if negated(inst, n, high) { 0x8000 } else { 0 };
     map1(&raw32(cx, inst, n), |value| (value >> shift) as u16 ^ sign)
 }
 
+#[inline(always)]
 fn join(low: &Row<u16>, high: &Row<u16>) -> Row<u32> {
     std::array::from_fn(|lane| u32::from(low[lane]) | u32::from(high[lane]) << 16)
+}
+
+/// One half of a packed operation. No closure, which would not be inlined at both places, and then not be wide.
+#[inline(always)]
+fn result16(cx: &Context<'_>, inst: &Inst, high: bool, f: impl Fn(u16, u16, u16) -> u16) -> Row<u16> {
+    let [a, b, c] = [0, 1, 2].map(|n| half_row(cx, inst, n, high));
+    map3(&a, &b, &c, f)
 }
 
 wide_fn! {
 /// Both halves of a packed operation.
 fn packed16 / packed16_wide / packed16_body [F: Fn(u16, u16, u16) -> u16]
 (cx: &mut Context<'_>, inst: &Inst, f: F) -> Flow {
-    let result = |cx: &Context<'_>, high: bool| {
-        let sources: [Row<u16>; 3] = std::array::from_fn(|n| half_row(cx, inst, n, high));
-        map3(&sources[0], &sources[1], &sources[2], &f)
-    };
-    let row = join(&result(cx, false), &result(cx, true));
+    let row = join(&result16(cx, inst, false, &f), &result16(cx, inst, true, &f));
     write32(cx, inst, &row);
     Flow::Next
 }
@@ -142,34 +148,50 @@ pub(crate) const v_pk_fmac_f16: Op = Op {
     traits: Traits { accumulate: true, ..Traits::NONE },
 };
 
-/// The 32-bit parts of a source for the low or high result.
-fn single_row(cx: &Context<'_>, inst: &Inst, n: usize, high: bool) -> Row<f32> {
-    let shift = if upper(inst, n, high) { 32 } else { 0 };
+/// The 32-bit parts of a source for the low or high result: a register of a pair, or half of a constant.
+#[inline(always)]
+pub(super) fn single_row(cx: &Context<'_>, inst: &Inst, n: usize, high: bool) -> Row<f32> {
+    let src = &inst.src[n];
+    let upper = upper(inst, n, high);
+    let raw = match src.kind {
+        Kind::Vector => *cx.wave.vector.get(src.register + u16::from(upper)),
+        _ => [(cx.scalar64(src) >> if upper { 32 } else { 0 }) as u32; WAVE_SIZE],
+    };
     let sign = if negated(inst, n, high) { 0x8000_0000 } else { 0 };
+    let row = map1(&raw, |value| f32::from_bits(value ^ sign));
+    if cx.fp.flush_in32 {
+        let fp = cx.fp;
+        return map1(&row, |value| fp.flush_in32(value));
+    }
+    row
+}
+
+/// One half of a packed operation on singles; see [`result16`].
+#[inline(always)]
+fn result32(cx: &Context<'_>, inst: &Inst, high: bool, f: impl Fn(Fp, f32, f32, f32) -> f32) -> Row<u32> {
     let fp = cx.fp;
-    map1(&raw64(cx, inst, n), |value| fp.flush_in32(f32::from_bits((value >> shift) as u32 ^ sign)))
+    let (a, b, c) =
+        (single_row(cx, inst, 0, high), single_row(cx, inst, 1, high), single_row(cx, inst, 2, high));
+    let out = if fp == Fp::DEFAULT {
+        map3(&a, &b, &c, |a, b, c| f(Fp::DEFAULT, a, b, c))
+    } else {
+        map3(&a, &b, &c, |a, b, c| f(fp, a, b, c))
+    };
+    if inst.clamp {
+        // NaN becomes zero, as everything that is not above zero does.
+        return map1(&out, |x| if x > 0.0 { x.min(1.0).to_bits() } else { 0 });
+    }
+    map1(&out, f32::to_bits)
 }
 
 wide_fn! {
 /// Both halves of a packed operation on singles.
 fn packed_f32 / packed_f32_wide / packed_f32_body [F: Fn(Fp, f32, f32, f32) -> f32]
 (cx: &mut Context<'_>, inst: &Inst, f: F) -> Flow {
-    let fp = cx.fp;
-    let clamp = inst.clamp;
-    let result = |cx: &Context<'_>, high: bool| {
-        let sources: [Row<f32>; 3] = std::array::from_fn(|n| single_row(cx, inst, n, high));
-        let out = if fp == Fp::DEFAULT {
-            map3(&sources[0], &sources[1], &sources[2], |a, b, c| f(Fp::DEFAULT, a, b, c))
-        } else {
-            map3(&sources[0], &sources[1], &sources[2], |a, b, c| f(fp, a, b, c))
-        };
-        // NaN becomes zero, as everything that is not above zero does.
-        if clamp { out.map(|x| if x > 0.0 { x.min(1.0) } else { 0.0 }) } else { out }
-    };
-    let (low, high) = (result(cx, false), result(cx, true));
-    let row =
-        std::array::from_fn(|lane| u64::from(low[lane].to_bits()) | u64::from(high[lane].to_bits()) << 32);
-    write64(cx, inst, &row);
+    let (low, high) = (result32(cx, inst, false, &f), result32(cx, inst, true, &f));
+    let mask = write_mask(cx, inst);
+    blend(cx.wave.vector.get_mut(inst.dst), &low, mask);
+    blend(cx.wave.vector.get_mut(inst.dst + 1), &high, mask);
     Flow::Next
 }
 }
