@@ -115,9 +115,12 @@ fn a_store_out_of_bounds_reports_the_first_address_that_is_not_mapped() {
 fn errors_of_a_dispatch_reach_the_inactive_signal() {
     let illegal = [0xffff_ffff];
     let abort = [0xbf92_0002];
-    let cases: [(&str, &[u32], u32, u16, u64); 4] = [
+    // s_setreg_imm32_b32 hwreg(HW_REG_MODE, 14, 1), 1 enables the trap on a division by zero; v_rcp_f32 v1, 0.
+    let division = [0xba00_0381, 1, 0x7e02_4480];
+    let cases: [(&str, &[u32], u32, u16, u64); 5] = [
         ("an illegal instruction", &illegal, 64, 64, 0x4000_0000),
         ("an abort trap", &abort, 64, 64, 0x8000_0000),
+        ("an arithmetic exception", &division, 64, 64, 0x8000_0000),
         ("a work-group of 2048", &NUMBER, 2048, 2048, 64),
         ("an empty grid", &NUMBER, 0, 64, 2),
     ];

@@ -47,7 +47,7 @@ pub use exception::{Exception, Stop};
 pub use gws::Gws;
 pub use lds::Lds;
 pub use target::Target;
-pub use wave::{Lanes, Machine, Wave, WaveConfig};
+pub use wave::{Lanes, Machine, Wave, WaveConfig, reads_exceptions};
 pub use workgroup::{Progress, Workgroup};
 
 /// Lanes in a wave. There is no other wave size.

@@ -4,6 +4,7 @@ mod comparisons;
 mod control;
 pub(crate) mod coverage;
 mod decoder;
+mod exceptions;
 mod float;
 mod formats;
 mod gfx90a;

@@ -4,7 +4,7 @@ mod config;
 mod registers;
 mod run;
 
-pub use config::{Machine, WaveConfig};
+pub use config::{Machine, WaveConfig, reads_exceptions};
 pub use registers::Lanes;
 
 use crate::gws::Ticket;

@@ -3,13 +3,15 @@
 //! Layout and meaning: LLVM's "User Guide for AMDGPU Backend", code object V3 kernel descriptor, and the register
 //! tables for GFX90A and GFX942 there.
 
-use model_gpu_isa::Target;
+use model_gpu_isa::{Target, reads_exceptions};
+
+use crate::memory::{Access, View};
 
 /// Size of a descriptor.
 pub(super) const BYTES: usize = 64;
 
-/// Enables of exceptions in COMPUTE_PGM_RSRC2: address watch and memory violation, floating point and integer division.
-const EXCEPTIONS: u32 = 3 << 13 | 0x7f << 24;
+/// Bytes of code, from a kernel's entry on, in which reads of TRAPSTS are looked for at each dispatch.
+const LOOKED_AT: u64 = 16 << 10;
 
 /// Bytes of prologue that firmware with kernel argument preloading skips.
 const PRELOAD_PROLOGUE: u64 = 256;
@@ -37,6 +39,8 @@ pub(super) struct Descriptor {
     entry_offset: i64,
     /// The MODE register at the start.
     pub(super) mode: u32,
+    /// The code may read which arithmetic exceptions there were; see [`Descriptor::look_for_exceptions`].
+    pub(super) records_exceptions: bool,
     /// Architected vector registers.
     pub(super) arch_vgprs: u16,
     /// Accumulation vector registers.
@@ -94,13 +98,11 @@ impl Descriptor {
         if architected && (user.private_segment_buffer || user.flat_scratch_init) {
             return Err(format!("the kernel sets up scratch by itself; {target} has architected scratch"));
         }
-        if rsrc2 & EXCEPTIONS != 0 {
-            return Err("the kernel enables traps on exceptions (COMPUTE_PGM_RSRC2), which are not modelled"
-                .to_owned());
-        }
         // FLOAT_MODE in bits 19:12, DX10_CLAMP 21, IEEE 23, FP16_OVFL 26.
         let mode =
             (rsrc1 >> 12 & 0xff) | (rsrc1 >> 21 & 1) << 8 | (rsrc1 >> 23 & 1) << 9 | (rsrc1 >> 26 & 1) << 23;
+        // Enables of traps: arithmetic exceptions in bits 30:24, address watch and memory violation in 14:13.
+        let mode = mode | (rsrc2 >> 24 & 0x7f) << 12 | (rsrc2 >> 13 & 3) << 19;
         // Unified register file: granules of 8, accumulation registers after ACCUM_OFFSET.
         let total = (u16::from(field(rsrc1, 0, 6)) + 1) * 8;
         let arch_vgprs = ((u16::from(field(rsrc3, 0, 6)) + 1) * 4).min(total);
@@ -111,6 +113,7 @@ impl Descriptor {
             group_bytes: word(bytes, 0),
             entry_offset: i64::from_le_bytes(entry),
             mode,
+            records_exceptions: false,
             arch_vgprs: arch_vgprs.min(256),
             acc_vgprs: (total - arch_vgprs).min(256),
             user_sgprs: field(rsrc2, 1, 5),
@@ -121,6 +124,15 @@ impl Descriptor {
             workitem_id: field(rsrc2, 11, 2),
             preload: (field(preload, 0, 7), u16::try_from(preload >> 7 & 0x1ff).unwrap_or(0)),
         })
+    }
+
+    /// Finds out whether the kernel's code reads TRAPSTS: its waves record arithmetic exceptions only then. Of code that
+    /// lies far from the entry nothing is known; it has to write TRAPSTS before it reads it.
+    pub(super) fn look_for_exceptions(&mut self, view: &View<'_>, entry: u64) {
+        if let Ok(code) = view.piece(entry, LOOKED_AT, Access::Execute) {
+            let words = code.len() / 4;
+            self.records_exceptions = (0..words).any(|n| reads_exceptions(code.load(4 * n)));
+        }
     }
 
     /// Address of the first instruction of the kernel whose descriptor lies at `descriptor`.
@@ -181,7 +193,7 @@ mod tests {
         );
         let mut trapping = sample();
         trapping[55] |= 1;
-        assert!(Descriptor::parse(Target::Gfx942, &trapping).expect_err("trap").contains("exceptions"));
+        assert_eq!(Descriptor::parse(Target::Gfx942, &trapping).expect("sound").mode, 1 << 12 | 0x3f0);
         let mut clamping = sample();
         clamping[51] |= 4;
         assert_eq!(Descriptor::parse(Target::Gfx942, &clamping).expect("sound").mode, 1 << 23 | 0x3f0);

@@ -71,6 +71,7 @@ fn config(launch: &Launch, descriptor: &Descriptor, seat: &Seat, index: u32) -> 
         // WAVE_ID in bits 3:0, SIMD_ID in bits 5:4 and CU_ID in bits 11:8 of HW_ID.
         hardware_id: (index & 0xf) | (index & 3) << 4 | (seat.unit & 0xf) << 8,
         xcc_id: 0,
+        records_exceptions: descriptor.records_exceptions,
     }
 }
 

@@ -142,11 +142,12 @@ fn read_descriptor(machine: &Machine, launch: &Launch) -> Result<Descriptor, Fai
     let view = machine.memory.view(launch.agent);
     view.read(address, &mut bytes)
         .map_err(|fault| bad(format!("cannot read the kernel descriptor: {fault}")))?;
-    let descriptor = Descriptor::parse(machine.config.target, &bytes)
+    let mut descriptor = Descriptor::parse(machine.config.target, &bytes)
         .map_err(|text| bad(format!("kernel descriptor at {address:#x}: {text}")))?;
     let entry = descriptor.entry(address);
     view.extent(entry, Access::Execute)
         .map_err(|fault| bad(format!("cannot fetch the kernel's code: {fault}")))?;
+    descriptor.look_for_exceptions(&view, entry);
     Ok(descriptor)
 }
 

@@ -11,6 +11,7 @@ pub(crate) mod convert;
 pub(crate) mod division;
 pub(crate) mod dot;
 pub(crate) mod dpp;
+pub(crate) mod exceptions;
 pub(crate) mod float16;
 pub(crate) mod float32;
 pub(crate) mod float64;

@@ -9,7 +9,8 @@ use rustc_apfloat::{Float as _, FloatConvert as _, Round as SoftRound, Status};
 use super::classify::nan_of;
 use super::{F16, Fp, Round};
 
-fn soft(round: Round) -> SoftRound {
+/// A rounding mode as the software float has it.
+pub(crate) fn soft(round: Round) -> SoftRound {
     match round {
         Round::NearestEven => SoftRound::NearestTiesToEven,
         Round::Up => SoftRound::TowardPositive,

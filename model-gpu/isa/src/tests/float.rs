@@ -230,11 +230,11 @@ pub(super) fn halves_round_trip_and_round_once() {
 pub(super) fn eight_bit_floats_round_trip() {
     for format in [FP8, BF8] {
         for bits in 0..=u8::MAX {
-            assert_eq!(format.encode(format.decode(bits)), bits);
+            assert_eq!(format.encode(format.decode(bits), false), bits);
         }
     }
     assert_eq!((FP8.decode(0x7f), BF8.decode(0x7f)), (240.0, 57344.0));
-    assert_eq!((FP8.encode(1e6), FP8.encode(-0.0), FP8.encode(1.0)), (0x80, 0, 0x40));
+    assert_eq!((FP8.encode(1e6, false), FP8.encode(-0.0, false), FP8.encode(1.0, false)), (0x80, 0, 0x40));
 }
 
 #[test]

@@ -371,7 +371,7 @@ pub(super) fn conversions_of_8_bit_floats() {
         rig.set(10, |_| 0xaaaa_bbbb);
         rig.run(&vop3(pair, 10, [v(2), v(4), 0]));
         for lane in 0..64 {
-            let encoded = |register| u32::from(format.encode(f32::from_bits(rig.get(register, lane))));
+            let encoded = |register| u32::from(format.encode(f32::from_bits(rig.get(register, lane)), false));
             assert_eq!(rig.get(10, lane), 0xaaaa_0000 | encoded(2) | encoded(4) << 8);
         }
     }

@@ -32,6 +32,9 @@ pub struct WaveConfig {
     pub hardware_id: u32,
     /// What `s_getreg` reads from XCC_ID.
     pub xcc_id: u32,
+    /// Arithmetic exceptions are recorded in TRAPSTS from the start; see [`reads_exceptions`]. Without this they are while
+    /// MODE enables a trap on one, and from the wave's first write to TRAPSTS on. It makes vector arithmetic many times slower.
+    pub records_exceptions: bool,
 }
 
 impl Default for WaveConfig {
@@ -51,8 +54,15 @@ impl Default for WaveConfig {
             scratch_bytes_per_lane: 0,
             hardware_id: 0,
             xcc_id: 0,
+            records_exceptions: false,
         }
     }
+}
+
+/// Whether a word of code may be an instruction that reads TRAPSTS (`s_getreg_b32`).
+#[must_use]
+pub fn reads_exceptions(word: u32) -> bool {
+    word & 0xff80_003f == 0xb880_0003
 }
 
 /// What surrounds a wave while it runs. One for each worker thread.

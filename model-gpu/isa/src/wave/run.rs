@@ -2,8 +2,9 @@
 
 use super::{Machine, Wave};
 use crate::exec::memory::port::MemoryPort;
-use crate::exec::scalar::hardware::VSKIP;
+use crate::exec::scalar::hardware::{EXCEPTIONS, EXCEPTIONS_SHIFT, VSKIP};
 use crate::exec::scalar::indexing::{INDEX_MODE, indexed};
+use crate::exec::vector::exceptions;
 use crate::exec::{Context, Flow};
 use crate::float::Fp;
 use crate::instruction::{Encoding, Inst};
@@ -97,13 +98,13 @@ fn step(cx: &mut Context<'_>, inst: &Inst) -> Flow {
     if inst.arch_top > config.arch_vgprs || inst.acc_top > config.acc_vgprs {
         return registers_missing(cx, inst);
     }
-    if cx.wave.mode & (INDEX_MODE | VSKIP) != 0 {
+    if cx.wave.mode & (INDEX_MODE | VSKIP | EXCEPTIONS) != 0 || config.records_exceptions {
         return step_in_mode(cx, inst);
     }
     (inst.exec)(cx, inst)
 }
 
-/// A step with vector instructions skipped or indexed.
+/// A step with vector instructions skipped, indexed or watched for exceptions.
 #[cold]
 fn step_in_mode(cx: &mut Context<'_>, inst: &Inst) -> Flow {
     if cx.wave.mode & VSKIP != 0 && is_vector(inst) {
@@ -111,9 +112,24 @@ fn step_in_mode(cx: &mut Context<'_>, inst: &Inst) -> Flow {
     }
     if cx.wave.mode & INDEX_MODE != 0 && is_vector_alu(inst) {
         return match indexed(cx, inst) {
-            Some(moved) => (moved.exec)(cx, &moved),
+            Some(moved) => execute(cx, &moved),
             None => cx.illegal(inst, "the index in M0 moves a register out of the vector file"),
         };
+    }
+    execute(cx, inst)
+}
+
+/// Executes an instruction and records its arithmetic exceptions; one whose trap is enabled ends the wave before anything
+/// is written.
+fn execute(cx: &mut Context<'_>, inst: &Inst) -> Flow {
+    let watched = cx.wave.mode & EXCEPTIONS != 0 || cx.wave.config.records_exceptions;
+    if watched && is_vector_alu(inst) {
+        let raised = exceptions::raised(cx, inst);
+        cx.wave.trapsts |= raised;
+        if raised & (cx.wave.mode & EXCEPTIONS) >> EXCEPTIONS_SHIFT != 0 {
+            cx.exception = Some(Exception::Arithmetic { pc: inst.address, status: raised });
+            return Flow::Raise;
+        }
     }
     (inst.exec)(cx, inst)
 }

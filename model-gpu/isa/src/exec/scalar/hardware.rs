@@ -61,8 +61,9 @@ fn read(cx: &Context<'_>, number: u64) -> Option<u32> {
 /// The MODE bit that skips vector instructions.
 pub(crate) const VSKIP: u32 = 1 << 28;
 
-/// The MODE bits that enable traps on arithmetic and memory exceptions (EXCP_EN).
-const EXCEPTIONS: u32 = 0x1ff << 12;
+/// The MODE bits that enable traps on arithmetic exceptions (the low part of EXCP_EN), and where they begin.
+pub(crate) const EXCEPTIONS: u32 = 0x7f << EXCEPTIONS_SHIFT;
+pub(crate) const EXCEPTIONS_SHIFT: u32 = 12;
 
 fn write(cx: &mut Context<'_>, inst: &Inst, value: u32) -> Flow {
     let (number, offset, mask) = field(inst);
@@ -70,17 +71,14 @@ fn write(cx: &mut Context<'_>, inst: &Inst, value: u32) -> Flow {
     let value = value << offset & mask;
     match number {
         register::MODE => {
-            let mode = cx.wave.mode & !mask | value;
-            if mode & EXCEPTIONS != 0 {
-                return cx.illegal(
-                    inst,
-                    "it enables traps on exceptions (EXCP_EN in MODE), which are not modelled",
-                );
-            }
-            cx.wave.mode = mode;
+            cx.wave.mode = cx.wave.mode & !mask | value;
             cx.fp = Fp::from_mode(cx.wave.mode);
         }
-        register::TRAPSTS => cx.wave.trapsts = cx.wave.trapsts & !mask | value,
+        register::TRAPSTS => {
+            cx.wave.trapsts = cx.wave.trapsts & !mask | value;
+            // Who clears the exceptions will ask for them.
+            cx.wave.config.records_exceptions = true;
+        }
         // Not writable without privilege: the write is dropped, as the hardware does.
         register::STATUS
         | register::HW_ID

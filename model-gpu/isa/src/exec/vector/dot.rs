@@ -113,8 +113,9 @@ fn encode8_pair(cx: &mut Context<'_>, inst: &Inst, format: Minifloat) -> Flow {
     let (a, b) = (float_row(cx, inst, 0), float_row(cx, inst, 1));
     let old = *cx.wave.vector.get(inst.dst);
     let shift = if inst.op_sel >> 3 & 1 == 1 { 16 } else { 0 };
+    let saturate = cx.fp.saturate16;
     let row = map3(&a, &b, &old, |a, b, old| {
-        let pair = u32::from(format.encode(a)) | u32::from(format.encode(b)) << 8;
+        let pair = u32::from(format.encode(a, saturate)) | u32::from(format.encode(b, saturate)) << 8;
         old & !(0xffff << shift) | pair << shift
     });
     write32(cx, inst, &row);
@@ -132,8 +133,10 @@ fn encode8_stochastic(cx: &mut Context<'_>, inst: &Inst, format: Minifloat) -> F
         let bits = a.to_bits();
         f32::from_bits(bits & 0xff80_0000 | (bits & 0x7f_ffff).wrapping_add(random >> 12) & 0x7f_ffff)
     });
-    let row =
-        map2(&nudged, &old, |value, old| old & !(0xff << shift) | u32::from(format.encode(value)) << shift);
+    let saturate = cx.fp.saturate16;
+    let row = map2(&nudged, &old, |value, old| {
+        old & !(0xff << shift) | u32::from(format.encode(value, saturate)) << shift
+    });
     write32(cx, inst, &row);
     Flow::Next
 }
