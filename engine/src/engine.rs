@@ -3,7 +3,7 @@
 use crate::agent::AgentState;
 use crate::fence::{self, FencedCopy, SyncCopy};
 use crate::handles::{Agent, Executable, HardwareQueue, Pool, Signal};
-use crate::inventory::{Classifier, Inventory, Record};
+use crate::inventory::{Classifier, Closed, Inventory, Record};
 use crate::process::Process;
 use crate::queue::SoftQueue;
 use crate::report::Report;
@@ -113,6 +113,12 @@ pub struct Unmapping {
 #[must_use = "the result of the free must be reported with Engine::memory_freed"]
 pub struct Freeing {
     record: Option<Record>,
+}
+
+/// The mappings whose agent loses the right to write there by a call now under way.
+#[derive(Debug)]
+pub struct Closing {
+    closed: Vec<Closed>,
 }
 
 /// What may go with an engine.
@@ -295,11 +301,17 @@ impl Engine {
     }
 
     /// Before a call that takes an agent's right to write to the mappings that begin in a range: they are not captured or put
-    /// back any more once this returns. [`Engine::memory_access`] follows when the call has succeeded.
-    pub fn memory_closing(&self, address: u64, bytes: u64, agent: Agent) {
-        if !self.is_stopped() {
-            self.process.inventory.close(address..address.saturating_add(bytes), agent);
-        }
+    /// back any more once this returns. [`Engine::memory_access`] follows when the call has succeeded,
+    /// [`Engine::memory_not_closed`] when it has changed nothing.
+    pub fn memory_closing(&self, address: u64, bytes: u64, agent: Agent) -> Closing {
+        let range = address..address.saturating_add(bytes);
+        let closed = if self.is_stopped() { Vec::new() } else { self.process.inventory.close(range, agent) };
+        Closing { closed }
+    }
+
+    /// The call was refused: the agent may do what it could before.
+    pub fn memory_not_closed(&self, closing: &Closing) {
+        self.process.inventory.reopen(&closing.closed);
     }
 
     /// After `hsa_amd_vmem_set_access`, which acts on the mappings that begin in the range.
@@ -387,17 +399,17 @@ impl Engine {
         fence::submit_or_defer(&self.process, fenced, submit)
     }
 
-    /// A synchronous copy or fill, which lasts until the result is dropped. While a window is open on one of the agents
-    /// (`None`: on any) a thread that `may_wait` waits for its end, at most for the time of a window; the runtime's event
-    /// thread may not.
-    pub fn sync_copy(&self, agents: Option<&[Agent]>, may_wait: bool) -> SyncCopy {
+    /// A synchronous copy or fill to a range (`None`: nobody knows where), which lasts until the result is dropped. While a window
+    /// is open on one of the agents (`None`: on any) a thread that `may_wait` waits for its end, at most for the time of a
+    /// window; the runtime's event thread may not, and is asked for its bytes instead (see [`SyncCopy::wants_bytes`]).
+    pub fn sync_copy(&self, agents: Option<&[Agent]>, to: Option<Range<u64>>, may_wait: bool) -> SyncCopy {
         let agents = match agents {
             _ if self.is_stopped() => Vec::new(),
             Some(agents) => self.fenced(agents),
             None => self.agents.clone(),
         };
         let deadline = may_wait.then(|| Instant::now() + self.process.settings.timeout);
-        fence::begin_sync(agents, deadline)
+        fence::begin_sync(agents, to, deadline)
     }
 
     /// The GPUs among the agents, each once.

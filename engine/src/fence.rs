@@ -8,12 +8,14 @@
 use crate::agent::AgentState;
 use crate::gate::Phase;
 use crate::handles::Signal;
+use crate::intrusion::{Intrusions, Kept, Ticket};
 use crate::process::Process;
 use crate::promises::Promises;
 use crate::runtime::{RuntimeError, RuntimeResult};
 use crate::shared_memory::signal_value;
-use crate::sync::{Arc, AtomicBool, AtomicUsize, Condvar, Mutex, Ordering};
+use crate::sync::{Arc, AtomicUsize, Condvar, Mutex, Ordering};
 use crate::tool;
+use std::ops::Range;
 use std::time::Instant;
 
 /// Submits a copy to the real runtime.
@@ -30,8 +32,8 @@ pub(crate) struct CopyFence {
     deferred: Mutex<Vec<Deferred>>,
     /// Their orders, with those that are being submitted right now.
     orders: Mutex<Vec<u64>>,
-    /// A thread that may not wait copied during a window.
-    intruded: AtomicBool,
+    /// Copies that did not wait for a window.
+    pub(crate) intrusions: Intrusions,
     opened: Condvar,
     opening: Mutex<()>,
 }
@@ -157,33 +159,71 @@ fn leave(agents: &[Arc<AgentState>]) {
 #[must_use = "the copy counts as under way until this is dropped"]
 pub struct SyncCopy {
     agents: Vec<Arc<AgentState>>,
+    /// Where it writes, as far as that is known.
+    to: Option<Range<u64>>,
+    /// Agents whose window may undo it, see [`SyncCopy::wants_bytes`].
+    owed: Vec<(Arc<AgentState>, Ticket)>,
 }
 
 impl std::fmt::Debug for SyncCopy {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SyncCopy").field("agents", &self.agents.len()).finish()
+        f.debug_struct("SyncCopy").field("agents", &self.agents.len()).finish_non_exhaustive()
+    }
+}
+
+impl SyncCopy {
+    /// Whether a window may undo the copy, since it could not wait for it: after the real call [`SyncCopy::keep`] has to be
+    /// told what was copied, or [`SyncCopy::failed`] that nothing was.
+    #[must_use]
+    pub fn wants_bytes(&self) -> bool {
+        !self.owed.is_empty()
+    }
+
+    /// The call has succeeded, and these are the bytes at its destination, from the first one on.
+    pub fn keep(&mut self, bytes: &[u8]) {
+        let Some(to) = &self.to else { return };
+        for (agent, ticket) in self.owed.drain(..) {
+            let kept = Kept { address: to.start, bytes: bytes.to_vec() };
+            agent.fence.intrusions.deliver(&ticket, Some(kept));
+        }
+    }
+
+    /// The call has failed.
+    pub fn failed(&mut self) {
+        for (agent, ticket) in self.owed.drain(..) {
+            agent.fence.intrusions.deliver(&ticket, None);
+        }
     }
 }
 
 impl Drop for SyncCopy {
     fn drop(&mut self) {
+        for (agent, ticket) in self.owed.drain(..) {
+            agent.fence.intrusions.lose(&ticket);
+        }
         leave(&self.agents);
     }
 }
 
 /// A synchronous copy begins. A thread that may wait does so while a window is open, at most until `deadline`.
-pub(crate) fn begin_sync(agents: Vec<Arc<AgentState>>, deadline: Option<Instant>) -> SyncCopy {
+pub(crate) fn begin_sync(
+    agents: Vec<Arc<AgentState>>,
+    to: Option<Range<u64>>,
+    deadline: Option<Instant>,
+) -> SyncCopy {
     loop {
         enter(&agents);
-        if tool::is_called() {
-            return SyncCopy { agents };
-        }
-        let Some(closed) = agents.iter().find(|agent| agent.gate.phase() != Phase::Open) else {
-            return SyncCopy { agents };
+        let narrowed = |agent: &&Arc<AgentState>| agent.gate.phase() != Phase::Open;
+        let first = agents.iter().find(narrowed).filter(|_| !tool::is_called());
+        let Some(closed) = first else {
+            return SyncCopy { agents, to, owed: Vec::new() };
         };
         let Some(deadline) = deadline.filter(|deadline| Instant::now() < *deadline) else {
-            closed.fence.intruded.store(true, Ordering::SeqCst);
-            return SyncCopy { agents };
+            let intrude = |agent: &Arc<AgentState>| {
+                Some((Arc::clone(agent), agent.fence.intrusions.intrude(to.as_ref())?))
+            };
+            let owed = agents.iter().filter(narrowed).filter_map(intrude).collect();
+            return SyncCopy { agents, to, owed };
         };
         leave(&agents);
         closed.fence.wait_open(closed, deadline);
@@ -227,16 +267,6 @@ impl CopyFence {
         let mut flying = self.flying.lock();
         flying.retain(|&signal| !promises.is_settled(signal));
         flying.is_empty()
-    }
-
-    /// Whether a copy ran during the window; asked once for each window, at its end or before memory is put back.
-    pub(crate) fn was_intruded(&self) -> bool {
-        self.intruded.load(Ordering::SeqCst)
-    }
-
-    /// A window begins.
-    pub(crate) fn begin_window(&self) {
-        self.intruded.store(false, Ordering::SeqCst);
     }
 
     /// The gate was opened.

@@ -19,6 +19,7 @@ mod fake;
 mod fence;
 mod gate;
 pub mod handles;
+mod intrusion;
 mod inventory;
 mod kernels;
 mod loaded;
@@ -40,6 +41,7 @@ mod worker;
 
 pub use control::Named;
 pub use engine::{
-    Access, Allocation, AsyncCopy, Attachments, Engine, Freeing, Source, StartError, Unmapped, Unmapping,
+    Access, Allocation, AsyncCopy, Attachments, Closing, Engine, Freeing, Source, StartError, Unmapped,
+    Unmapping,
 };
 pub use fence::SyncCopy;

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::slice;
 
 use hsa_replay_engine::handles::{Agent, Pool};
-use hsa_replay_engine::{Access, Allocation, Source, Unmapped};
+use hsa_replay_engine::{Access, Allocation, Closing, Source, Unmapped};
 use hsa_sys::{
     HSA_ACCESS_PERMISSION_RW, HSA_ACCESS_PERMISSION_WO, HSA_STATUS_ERROR_INVALID_ALLOCATION,
     HSA_STATUS_ERROR_INVALID_ARGUMENT, HSA_STATUS_SUCCESS, hsa_amd_memory_access_desc_t,
@@ -205,14 +205,19 @@ pub unsafe extern "C" fn hsa_amd_vmem_map(
     status
 }
 
+/// Whether a call has changed nothing: ROCr gives these before it touches anything (`Runtime::VMemoryHandleUnmap`,
+/// `VMemorySetAccess`), for a part of a mapping too.
+fn refused(status: hsa_status_t) -> bool {
+    matches!(status, HSA_STATUS_ERROR_INVALID_ARGUMENT | HSA_STATUS_ERROR_INVALID_ALLOCATION)
+}
+
 pub unsafe extern "C" fn hsa_amd_vmem_unmap(address: *mut c_void, size: usize) -> hsa_status_t {
     let unmapping = life::with(|engine| engine.memory_unmapping(address.addr() as u64, size as u64));
     // SAFETY: the caller's obligations are passed on.
     let status = unsafe { real!(hsa_amd_vmem_unmap)(address, size) };
     let outcome = match status {
         HSA_STATUS_SUCCESS => Unmapped::Done,
-        // ROCr gives these before it touches anything (`Runtime::VMemoryHandleUnmap`), for a part of a mapping too.
-        HSA_STATUS_ERROR_INVALID_ARGUMENT | HSA_STATUS_ERROR_INVALID_ALLOCATION => Unmapped::Refused,
+        status if refused(status) => Unmapped::Refused,
         _ => Unmapped::Failed,
     };
     if let Some(unmapping) = unmapping {
@@ -244,14 +249,19 @@ pub unsafe extern "C" fn hsa_amd_vmem_set_access(
             writes: matches!(entry.permissions, HSA_ACCESS_PERMISSION_RW | HSA_ACCESS_PERMISSION_WO),
         })
     };
-    for access in accesses().filter(|access| !access.writes) {
-        life::with(|engine| engine.memory_closing(base, bytes, access.agent));
-    }
+    let closing: Vec<Closing> = accesses()
+        .filter(|access| !access.writes)
+        .filter_map(|access| life::with(|engine| engine.memory_closing(base, bytes, access.agent)))
+        .collect();
     // SAFETY: the caller's obligations are passed on.
     let status = unsafe { real!(hsa_amd_vmem_set_access)(address, size, list, count) };
     if status == HSA_STATUS_SUCCESS {
         for access in accesses() {
             life::with(|engine| engine.memory_access(base, bytes, access));
+        }
+    } else if refused(status) {
+        for closing in &closing {
+            life::with(|engine| engine.memory_not_closed(closing));
         }
     }
     status

@@ -10,6 +10,14 @@ use crate::{Access, Unmapped};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
+/// A mapping whose agent is about to lose the right to write there.
+#[derive(Debug)]
+pub(crate) struct Closed {
+    before: Record,
+    /// What stands for it from now on.
+    after: Arc<Region>,
+}
+
 impl Record {
     fn is_mapping(&self) -> bool {
         self.region.physical().is_some()
@@ -28,7 +36,13 @@ impl Inventory {
             .collect();
         let taken: Vec<Record> = touched.iter().filter_map(|base| records.remove(base)).collect();
         drop(records);
-        taken.iter().for_each(|record| self.forget(record));
+        for record in &taken {
+            // What a window has left in memory that stays is put back first: there is no other way to it.
+            if self.stays_mapped(&record.region) {
+                record.region.retire_unpinned();
+            }
+            self.forget(record);
+        }
         taken
     }
 
@@ -62,20 +76,38 @@ impl Inventory {
     }
 
     /// Before an agent loses the right to write to the mappings that begin in a range.
-    pub(crate) fn close(&self, range: Range<u64>, agent: Agent) {
+    pub(crate) fn close(&self, range: Range<u64>, agent: Agent) -> Vec<Closed> {
         let mut closed = Vec::new();
         let mut records = self.records.write();
         for record in records.range_mut(range).map(|(_, record)| record) {
             // Also one that was found out to be excluded, or that the program has left out since: an open window may hold it.
             if record.is_mapping() && record.region.owner == agent && record.exclusion.is_none() {
-                let region = record.region.successor(record.region.base..record.region.end());
+                let region = Arc::new(record.region.successor(record.region.base..record.region.end()));
                 // Until the call has succeeded nobody knows what the agent may do.
-                let new = Record { region: Arc::new(region), exclusion: Some(Exclusion::Unknown) };
-                closed.push(std::mem::replace(record, new));
+                let new = Record { region: Arc::clone(&region), exclusion: Some(Exclusion::Unknown) };
+                closed.push(Closed { before: std::mem::replace(record, new), after: region });
             }
         }
         drop(records);
-        closed.iter().for_each(|record| record.region.retire());
+        closed.iter().for_each(|closed| closed.before.region.retire_unpinned());
+        closed
+    }
+
+    /// The call that was to take the right away has changed nothing.
+    pub(crate) fn reopen(&self, closed: &[Closed]) {
+        let mut records = self.records.write();
+        for Closed { before, after } in closed {
+            // What was found out meanwhile holds for the memory.
+            if let Some(exclusion) = after.exclusion() {
+                before.region.exclude(exclusion);
+            }
+            if let Some(record) = records.get_mut(&after.base)
+                && Arc::ptr_eq(&record.region, after)
+            {
+                before.region.stay();
+                *record = before.clone();
+            }
+        }
     }
 
     /// An agent was given access to the mappings that begin in a range, or it was taken away.
@@ -150,14 +182,13 @@ impl Inventory {
         }
     }
 
-    /// Whether physical memory is mapped for the agent otherwise than by this region.
-    pub(crate) fn is_mapped_elsewhere(&self, region: &Region) -> bool {
+    /// Whether the physical memory of a region is mapped otherwise than by this region.
+    pub(crate) fn stays_mapped(&self, region: &Region) -> bool {
         region.physical().is_some_and(|_| {
-            self.records.read().values().any(|record| {
-                record.region.base != region.base
-                    && record.exclusion().is_none()
-                    && record.region.shares_physical(region)
-            })
+            let records = self.records.read();
+            records
+                .values()
+                .any(|other| !std::ptr::eq(&*other.region, region) && other.region.shares_physical(region))
         })
     }
 }

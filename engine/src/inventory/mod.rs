@@ -9,7 +9,8 @@ mod overlays;
 mod region;
 
 pub(crate) use classify::Classifier;
-pub(crate) use region::{Asked, Exclusion, Held, Physical, Region, RegionKind};
+pub(crate) use mappings::Closed;
+pub(crate) use region::{Asked, Exclusion, Held, Physical, Pin, Region, RegionKind};
 
 use crate::handles::Agent;
 use crate::sync::{Arc, AtomicU64, Ordering, RwLock};

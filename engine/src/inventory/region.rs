@@ -72,15 +72,23 @@ pub(crate) struct Region {
     pub(crate) bytes: u64,
     pub(crate) owner: Agent,
     gone: AtomicBool,
-    /// Copies of this memory under way.
-    copying: Mutex<usize>,
-    copied: Condvar,
+    used: Mutex<Use>,
+    unused: Condvar,
     /// Found out after allocation.
     excluded: OnceLock<Exclusion>,
     /// What the program asks for: 0 nothing, 1 and 2 as [`Asked`].
     asked: AtomicU8,
     /// Whether the runtime agrees with what the call said.
     confirmed: OnceLock<bool>,
+}
+
+/// Who is at the memory of a region.
+#[derive(Debug, Default)]
+struct Use {
+    /// Copies of it under way.
+    copies: usize,
+    /// Windows that are about to put it back, or at it.
+    pins: usize,
 }
 
 impl Region {
@@ -91,8 +99,8 @@ impl Region {
             bytes,
             owner,
             gone: AtomicBool::new(false),
-            copying: Mutex::new(0),
-            copied: Condvar::new(),
+            used: Mutex::default(),
+            unused: Condvar::new(),
             excluded: OnceLock::new(),
             asked: AtomicU8::new(0),
             confirmed: OnceLock::new(),
@@ -123,12 +131,22 @@ impl Region {
 
     /// Holds the memory for a copy of one chunk; `None` when it is gone.
     pub(crate) fn hold(self: &Arc<Self>) -> Option<Held> {
-        let mut copying = self.copying.lock();
+        let mut used = self.used.lock();
         if self.is_gone() {
             return None;
         }
-        *copying += 1;
+        used.copies += 1;
         Some(Held { region: Arc::clone(self) })
+    }
+
+    /// Keeps what it stands for until it has been put back as a whole; `None` when it is gone.
+    pub(crate) fn pin(self: &Arc<Self>) -> Option<Pin> {
+        let mut used = self.used.lock();
+        if self.is_gone() {
+            return None;
+        }
+        used.pins += 1;
+        Some(Pin { region: Arc::clone(self) })
     }
 
     pub(crate) fn is_gone(&self) -> bool {
@@ -137,10 +155,19 @@ impl Region {
 
     /// The memory is about to go: no copy of it begins any more, and the one under way is waited for.
     pub(crate) fn retire(&self) {
-        let mut copying = self.copying.lock();
+        self.retire_until(|used| used.copies == 0);
+    }
+
+    /// The same for memory that stays, at another address or with other rights: what a window has left there is put back first.
+    pub(crate) fn retire_unpinned(&self) {
+        self.retire_until(|used| used.copies == 0 && used.pins == 0);
+    }
+
+    fn retire_until(&self, idle: impl Fn(&Use) -> bool) {
+        let mut used = self.used.lock();
         self.gone.store(true, Ordering::Release);
-        while *copying > 0 {
-            self.copied.wait(&mut copying);
+        while !idle(&used) {
+            self.unused.wait(&mut used);
         }
     }
 
@@ -200,10 +227,20 @@ pub(crate) struct Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        let mut copying = self.region.copying.lock();
-        *copying -= 1;
-        if *copying == 0 {
-            self.region.copied.notify_all();
-        }
+        self.region.used.lock().copies -= 1;
+        self.region.unused.notify_all();
+    }
+}
+
+/// Memory that is being put back and stays what it is meanwhile.
+#[derive(Debug)]
+pub(crate) struct Pin {
+    region: Arc<Region>,
+}
+
+impl Drop for Pin {
+    fn drop(&mut self) {
+        self.region.used.lock().pins -= 1;
+        self.region.unused.notify_all();
     }
 }

@@ -160,7 +160,7 @@ fn physical_memory_mapped_twice_is_captured_once() {
     inventory.access(0..u64::MAX, Access { agent: GPU, writes: true });
     assert_eq!(bases(&inventory), [0x1000]);
     let region = inventory.trackable(GPU).remove(0);
-    assert!(inventory.is_mapped_elsewhere(&region));
+    assert!(inventory.stays_mapped(&region));
     assert_eq!(exclusion(&inventory, 0x5000), None, "an argument that leads there leads to captured memory");
     inventory.unmapped(&inventory.unmap(&(0x1000..0x1100)), &(0x1000..0x1100), Unmapped::Done);
     assert_eq!(bases(&inventory), [0x5000]);
@@ -285,4 +285,54 @@ fn access_taken_from_memory_that_was_just_left_out_ends_its_region_too() {
     assert!(captured.is_gone(), "an open window may still hold it");
     inventory.access(0x1000..0x1100, Access { agent: GPU, writes: true });
     assert_eq!(exclusion(&inventory, 0x1000), Some(Exclusion::Program), "what was asked still holds");
+}
+
+#[test]
+fn a_refused_change_of_access_leaves_the_mapping_captured() {
+    let inventory = inventory();
+    map(&inventory, 0x1000, 0x100, 1);
+    inventory.access(0x1000..0x1100, Access { agent: GPU, writes: true });
+    let region = inventory.trackable(GPU).remove(0);
+    let closed = inventory.close(0x1000..0x1100, GPU);
+    assert!(region.is_gone() && inventory.stays_mapped(&region), "a window must not go on without it");
+    inventory.reopen(&closed);
+    assert!(!region.is_gone());
+    assert!(Arc::ptr_eq(&inventory.trackable(GPU).remove(0), &region), "the same memory as before");
+    let closed = inventory.close(0x1000..0x1100, GPU);
+    inventory.export(0x1000);
+    inventory.reopen(&closed);
+    assert_eq!(exclusion(&inventory, 0x1000), Some(Exclusion::SharedOut), "what was learnt meanwhile holds");
+}
+
+#[test]
+fn a_change_of_access_waits_until_the_memory_is_put_back_as_a_whole() {
+    let inventory = Arc::new(inventory());
+    map(&inventory, 0x1000, 0x100, 1);
+    map(&inventory, 0x5000, 0x100, 1);
+    map(&inventory, 0x3000, 0x100, 2);
+    inventory.access(0..u64::MAX, Access { agent: GPU, writes: true });
+    let region = |address| inventory.find(address).expect("is known").region;
+    let ends: [fn(&Inventory); 2] = [
+        |inventory| _ = inventory.unmap(&(0x1000..0x1100)),
+        |inventory| _ = inventory.close(0x3000..0x3100, GPU),
+    ];
+    for (end, address) in ends.into_iter().zip([0x1000, 0x3000]) {
+        let region = region(address);
+        let pin = region.pin().expect("live");
+        let ending = std::thread::spawn({
+            let inventory = Arc::clone(&inventory);
+            move || end(&inventory)
+        });
+        while !region.is_gone() {
+            std::hint::spin_loop();
+        }
+        assert!(!ending.is_finished(), "the call goes on although {address:#x} is being put back");
+        drop(pin);
+        ending.join().expect("no panic");
+        assert!(region.pin().is_none());
+    }
+    map(&inventory, 0x7000, 0x100, 3);
+    inventory.access(0x7000..0x7100, Access { agent: GPU, writes: true });
+    let _pin = region(0x7000).pin().expect("live");
+    inventory.unmap(&(0x7000..0x7100));
 }

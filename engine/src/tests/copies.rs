@@ -154,7 +154,7 @@ fn a_synchronous_copy_waits_for_the_end_of_a_window() {
     rig.fake.wait_for_held(rig.kernel(COUNT));
     std::thread::scope(|scope| {
         let copying = scope.spawn(|| {
-            let copy = rig.engine.sync_copy(Some(&[GPU, HOST]), true);
+            let copy = rig.engine.sync_copy(Some(&[GPU, HOST]), None, true);
             let seen = signal_value(counted);
             drop(copy);
             seen
@@ -172,7 +172,7 @@ fn a_window_waits_for_a_synchronous_copy() {
     let rig = rig(&[("TIMEOUT", "1")]);
     let out = rig.allocate(64);
     let queue = rig.queue(16);
-    let copy = rig.engine.sync_copy(None, true);
+    let copy = rig.engine.sync_copy(None, None, true);
     queue.run(COUNT, &[out]);
     drop(copy);
     queue.run(COUNT, &[out]);
@@ -189,7 +189,7 @@ fn a_thread_that_may_not_wait_ends_the_window_instead() {
     rig.fake.hold_kernel(rig.kernel(COUNT));
     let counted = queue.dispatch(COUNT, &[out]);
     rig.fake.wait_for_held(rig.kernel(COUNT));
-    drop(rig.engine.sync_copy(Some(&[GPU]), false));
+    drop(rig.engine.sync_copy(Some(&[GPU]), None, false));
     rig.fake.release();
     queue.wait(counted);
     assert_eq!(rig.u32(out), 1);
@@ -199,6 +199,56 @@ fn a_thread_that_may_not_wait_ends_the_window_instead() {
         (record.outcome, record.reason, record.passes.len()),
         (Outcome::Declined, Some(Reason::CopyInFlight), 1)
     );
+}
+
+/// The event thread fills memory while the window of `COUNT` puts memory back, and gives its bytes or drops them.
+fn intrude(rig: &Rig, target: u64, give: bool) -> (hsa_replay_contract::Dispatch, Vec<u8>) {
+    let out = rig.allocate(64);
+    let queue = rig.queue(16);
+    rig.fake.pause(Operation::CopyToDevice, 0);
+    let counted = queue.dispatch(COUNT, &[out]);
+    rig.fake.wait_for_pause();
+    let mut copy = rig.engine.sync_copy(None, Some(target..target + 64), false);
+    rig.fake.machine(|machine| machine.write(target, &[7; 64]));
+    if give && copy.wants_bytes() {
+        copy.keep(&[7; 64]);
+    }
+    drop(copy);
+    rig.fake.resume();
+    queue.wait(counted);
+    assert_eq!(rig.u32(out), 1);
+    let record = rig.records().into_iter().find_map(|record| match record {
+        hsa_replay_contract::Record::Dispatch(dispatch) => Some(*dispatch),
+        _ => None,
+    });
+    (record.expect("written before its completion"), bytes(rig, target))
+}
+
+#[test]
+fn a_copy_of_a_thread_that_may_not_wait_outlives_the_restore_it_falls_into() {
+    for check in ["0", "1"] {
+        let rig = rig(&[("CHECK", check)]);
+        let target = rig.allocate(64);
+        let (record, left) = intrude(&rig, target, true);
+        assert_eq!(left, [7; 64], "the copy was undone");
+        assert_eq!(
+            (record.outcome, record.passes.len()),
+            (Outcome::Replayed, 2),
+            "the window goes no further"
+        );
+        assert_eq!(record.deterministic, None, "nobody knows what the kernel itself wrote");
+        assert!(record.detail.expect("said").starts_with("copy_in_flight"));
+        rig.finish();
+    }
+}
+
+#[test]
+fn a_copy_whose_bytes_may_have_been_undone_taints_the_window() {
+    let rig = rig(&[("CHECK", "0")]);
+    let target = rig.allocate(64);
+    let (record, _) = intrude(&rig, target, false);
+    assert_eq!((record.outcome, record.reason), (Outcome::Tainted, Some(Reason::CopyInFlight)));
+    rig.finish();
 }
 
 #[test]

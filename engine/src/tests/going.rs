@@ -88,7 +88,7 @@ fn memory_that_stays_by_another_mapping_ends_the_window() {
         (record.outcome, record.reason, record.passes.len()),
         (Outcome::Declined, Some(Reason::UntrackedMemory), 1)
     );
-    assert!(record.detail.expect("said").contains("unmapped there but not elsewhere"));
+    assert!(record.detail.expect("said").contains("stays mapped"));
 }
 
 /// A pass or a barrier that outlasts its window still decrements it.

@@ -31,7 +31,7 @@ impl std::fmt::Debug for Copier {
 impl Copier {
     fn copy(&self) {
         let (process, agents) = self.world.get().expect("set before the first dispatch");
-        drop(fence::begin_sync(agents.clone(), Some(Instant::now() + Duration::from_secs(3600))));
+        drop(fence::begin_sync(agents.clone(), None, Some(Instant::now() + Duration::from_secs(3600))));
         let copy =
             FencedCopy { agents: agents.clone(), dependencies: Vec::new(), completion: Signal(0), order: 0 };
         let submitted = Arc::clone(&self.submitted);

@@ -24,7 +24,7 @@ impl Window<'_> {
         if let Some(stuck) = unsent.iter().find(|queue| queue.is_stuck()) {
             return Err(stuck_refusal(stuck, "is still stuck"));
         }
-        self.agent.fence.begin_window();
+        self.agent.fence.intrusions.begin_window();
         self.narrow(Phase::Draining)?;
         // One may have been forwarded since the first look; from now on none is.
         self.refuse_endless()?;

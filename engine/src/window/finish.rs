@@ -6,6 +6,7 @@ use super::passes::{Evidence, pass_of};
 use super::snapshot::Ready;
 use super::timeline::Timeline;
 use super::writes::Writes;
+use super::writing::INTRUDED;
 use super::{Refusal, Window};
 use crate::queue::{Forwarder, SoftQueue, Stage};
 use crate::shared_memory::{set_ticks, ticks};
@@ -65,8 +66,15 @@ impl Window<'_> {
         evidence: &Evidence,
         cut: Option<Cut>,
     ) -> bool {
+        let intruded = self.agent.fence.intrusions.any();
+        if intruded && cut.is_none() {
+            say(&mut self.record, format!("{}: {INTRUDED}", Reason::CopyInFlight.name()));
+        }
         settle(&mut self.record, cut);
         Writes::new(ready, evidence).fill(&mut self.record);
+        if intruded {
+            self.record.deterministic = None;
+        }
         let tainted = self.record.outcome == Outcome::Tainted;
         self.record.window = Some(self.timeline.take());
         let last = self.record.passes.last().and_then(|pass| pass.ticks);
@@ -159,10 +167,14 @@ fn settle(record: &mut Dispatch, cut: Option<Cut>) {
         record.outcome = Outcome::Declined;
         record.reason = Some(cut.reason);
     }
-    // What was allowed stays said.
+    say(record, detail);
+}
+
+/// Puts a sentence in front of the record's detail: what was said before, of what was allowed for example, stays.
+pub(super) fn say(record: &mut Dispatch, sentence: String) {
     record.detail = Some(match record.detail.take() {
-        Some(before) => format!("{detail}; {before}"),
-        None => detail,
+        Some(before) => format!("{sentence}; {before}"),
+        None => sentence,
     });
 }
 

@@ -6,12 +6,13 @@
 //! them out. In memory that the kernel can reach such a write looks like the kernel's own.
 
 use super::Window;
-use super::finish::Cut;
+use super::finish::{Cut, say};
 use super::inspect::Inspection;
 use super::passes::Evidence;
 use super::snapshot::Workspace;
 use crate::compare::{ChangedRanges, WrittenBytes};
 use crate::copy::{Direction, Mover};
+use crate::inventory::Region;
 use crate::store::Plan;
 use hsa_replay_contract::Reason;
 use hsa_replay_contract::record::ContentHash;
@@ -90,6 +91,13 @@ impl Unreached {
     }
 }
 
+/// The parts of a region that lie in ascending ranges of addresses, as offsets.
+fn offsets_in(region: &Region, ranges: &[Range<u64>]) -> Vec<Range<u64>> {
+    let common = ranges.iter().map(|range| range.start.max(region.base)..range.end.min(region.end()));
+    let common = common.filter(|common| common.start < common.end);
+    common.map(|common| common.start - region.base..common.end - region.base).collect()
+}
+
 /// Ranges less others; both ascending and without overlap.
 fn without<'a>(ranges: &[Range<u64>], taken: impl Iterator<Item = &'a Range<u64>>) -> Vec<Range<u64>> {
     let mut taken = taken.peekable();
@@ -164,25 +172,32 @@ impl Window<'_> {
         let deadline = Instant::now() + self.process.settings.timeout;
         let mover = Mover::new(self.process, self.agent.agent, Direction::ToDevice, deadline);
         let last = evidence.unreached.passes.len() - 1;
-        let mut kept = true;
-        for write in writes.iter().filter(|write| write.pass != last) {
-            let Some((_, left)) = evidence.unreached.passes[write.pass].left.get(&write.region) else {
+        let undone: Vec<&Write> = writes.iter().filter(|write| write.pass != last).collect();
+        // Somebody who copied there since then was later than that pass.
+        let later = self.intruded();
+        let mut kept = undone.is_empty() || later.is_some();
+        let ranges = undone.iter().map(|write| {
+            let base = plan.regions[write.region].base;
+            base + write.offsets.start..base + write.offsets.end
+        });
+        self.agent.fence.intrusions.go_on_writing(ranges.collect());
+        for write in undone {
+            let (region, passes) = (&plan.regions[write.region], &evidence.unreached.passes);
+            let Some((_, left)) = passes[write.pass].left.get(&write.region) else {
                 continue;
             };
-            let length = usize::try_from(write.offsets.end - write.offsets.start).unwrap_or(0);
-            for (part, bytes) in left.split(write.offsets.start, length) {
-                let offset = write.offsets.start + part.start as u64;
-                // Where gaps were closed in a long list, what did not change stays.
-                let Some(bytes) = bytes else { continue };
-                kept &= super::repair::put(
-                    &mover,
-                    &plan.regions[write.region],
-                    offset,
-                    bytes,
-                    &mut workspace.scratch,
-                );
+            let copied = offsets_in(region, later.as_deref().unwrap_or_default());
+            for range in without(std::slice::from_ref(&write.offsets), copied.iter()) {
+                let length = usize::try_from(range.end - range.start).unwrap_or(0);
+                for (part, bytes) in left.split(range.start, length) {
+                    let offset = range.start + part.start as u64;
+                    // Where gaps were closed in a long list, what did not change stays.
+                    let Some(bytes) = bytes else { continue };
+                    kept &= super::repair::put(&mover, region, offset, bytes, &mut workspace.scratch);
+                }
             }
         }
+        let lost = self.end_writing(plan, workspace);
         let bytes: u64 = writes.iter().map(|write| write.offsets.end - write.offsets.start).sum();
         let at = plan.regions[writes[0].region].base + writes[0].offsets.start;
         let became = if kept { "their last value was kept" } else { "they could not all be put back" };
@@ -191,12 +206,10 @@ impl Window<'_> {
         if !kept {
             return Some(Cut { tainted: true, ..Cut::new(Reason::ForeignWrite, said) });
         }
-        let said = format!("{}: {said}", Reason::ForeignWrite.name());
-        // What was allowed stays said.
-        self.record.detail = Some(match self.record.detail.take() {
-            Some(before) => format!("{said}; {before}"),
-            None => said,
-        });
+        if lost.is_some() {
+            return lost;
+        }
+        say(&mut self.record, format!("{}: {said}", Reason::ForeignWrite.name()));
         None
     }
 

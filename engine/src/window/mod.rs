@@ -30,6 +30,7 @@ mod snapshot;
 mod timeline;
 mod untracked;
 mod writes;
+mod writing;
 
 pub(crate) use finish::Watch;
 pub(crate) use snapshot::Workspace;

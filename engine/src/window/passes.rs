@@ -7,6 +7,7 @@ use super::inspect::{Inspection, Reader, Unreadable, reserve_scratch};
 use super::restore::spans;
 use super::snapshot::{Ready, Workspace, nanoseconds};
 use super::untracked::describe;
+use super::writing::INTRUDED;
 use super::{Refusal, Window};
 use crate::compare::{Divergences, WrittenBytes};
 use crate::copy::{Direction, Mover};
@@ -39,6 +40,8 @@ pub(super) struct Evidence {
     /// A region that the first pass changed went away between two comparisons, so that they cannot be held against each other.
     pub(super) incomparable: bool,
     pub(super) unreached: Unreached,
+    /// Data of others was lost when memory was put back.
+    pub(super) lost: Option<Cut>,
     /// Files that hold what the first pass changed, by the region's address.
     pub(super) dumps: BTreeMap<u64, String>,
 }
@@ -112,12 +115,8 @@ impl Window<'_> {
                 self.dump_writes(&ready, &*workspace.store, &mut evidence);
                 self.timeline.note(Stretch::Dump, Some(index), start);
             }
-            if index + 1 == passes || self.is_stopped_by_tool() {
+            if index + 1 == passes || evidence.lost.is_some() || self.is_stopped_by_tool() {
                 break;
-            }
-            if let Some(cut) = self.must_stop(&ready) {
-                let cut = self.keep_foreign(&ready.plan, workspace, &mut evidence).unwrap_or(cut);
-                return self.end(forwarder, &ready, &evidence, Some(cut));
             }
             // The next pass must be possible before memory is put back for it.
             next = match self.process.signals.take() {
@@ -128,12 +127,21 @@ impl Window<'_> {
                     return self.end(forwarder, &ready, &evidence, Some(cut));
                 }
             };
-            forwarder.set_stage(Stage::Restoring);
-            if let Some(cut) = self.restore(&ready.plan, seen.as_ref(), workspace, &evidence) {
+            let _pins = Self::pin(&ready.plan);
+            if let Some(cut) = self.must_stop(&ready).or_else(|| self.begin_writing(&ready.plan)) {
+                let cut = self.keep_foreign(&ready.plan, workspace, &mut evidence).unwrap_or(cut);
                 return self.end(forwarder, &ready, &evidence, Some(cut));
             }
+            forwarder.set_stage(Stage::Restoring);
+            let cut = self.restore(&ready.plan, seen.as_ref(), workspace, &evidence);
+            let undone = self.end_writing(&ready.plan, workspace);
+            if let Some(cut) = cut {
+                return self.end(forwarder, &ready, &evidence, undone.or(Some(cut)));
+            }
+            // Memory is one complete pass again after the next one, which is the last.
+            evidence.lost = undone;
         }
-        let cut = self.keep_foreign(&ready.plan, workspace, &mut evidence);
+        let cut = self.keep_foreign(&ready.plan, workspace, &mut evidence).or(evidence.lost.take());
         self.end(forwarder, &ready, &evidence, cut)
     }
 
@@ -146,8 +154,8 @@ impl Window<'_> {
             Some(Cut::new(Reason::QueueError, "the queue failed or was destroyed after the pass"))
         } else if self.process.is_exiting() {
             Some(Cut::new(Reason::ShuttingDown, "the process is ending"))
-        } else if self.agent.fence.was_intruded() {
-            Some(Cut::new(Reason::CopyInFlight, "a thread that may not wait copied memory during the window"))
+        } else if self.agent.fence.intrusions.any() {
+            Some(Cut::new(Reason::CopyInFlight, INTRUDED))
         } else if let Some(detail) = self.newly_excluded(&ready.plan) {
             Some(Cut::new(Reason::UntrackedMemory, detail))
         } else if Instant::now() >= self.deadline {
@@ -164,12 +172,9 @@ impl Window<'_> {
         }
         plan.regions.iter().find_map(|region| {
             if region.is_gone() {
-                // Its physical memory is still there, by another address.
-                return self.process.inventory.is_mapped_elsewhere(region).then(|| {
-                    format!(
-                        "the memory at {:#x} was unmapped there but not elsewhere during the window",
-                        region.base
-                    )
+                // Freed memory needs no second look; this is still there, by another address or with other rights.
+                return self.process.inventory.stays_mapped(region).then(|| {
+                    format!("the memory at {:#x} was unmapped or closed there but stays mapped", region.base)
                 });
             }
             let what = describe(region.exclusion()?);
@@ -326,6 +331,7 @@ impl Evidence {
             equal: true,
             incomparable: false,
             unreached: Unreached::default(),
+            lost: None,
             dumps: BTreeMap::new(),
         }
     }

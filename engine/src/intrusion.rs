@@ -1,0 +1,199 @@
+//! Copies that cannot wait for an open window, beside what the window itself writes to memory.
+//!
+//! A synchronous copy on the runtime's event thread, or one that has waited long enough, runs although a window is open. It is
+//! noted first, and from then on the window puts nothing back any more. But a copy of the window's own may be under way at that
+//! very moment, and end after the intruder's: so an intruder that finds one leaves its bytes here, and the worker writes them
+//! once more when its own copies have ended. Nobody waits but the worker.
+
+use crate::sync::{Condvar, Mutex};
+use std::ops::Range;
+use std::time::Instant;
+
+/// The intruders of one agent's window.
+#[derive(Debug, Default)]
+pub(crate) struct Intrusions {
+    state: Mutex<State>,
+    delivered: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Ordinal of the window, so that a late delivery is not taken for one of the next.
+    window: u64,
+    /// Somebody copied during this window.
+    any: bool,
+    /// Where, as far as that is known.
+    ranges: Vec<Range<u64>>,
+    /// It is not known of all.
+    anywhere: bool,
+    /// What the window is writing to now.
+    writing: Vec<Range<u64>>,
+    /// Intruders that have not yet left their bytes.
+    expected: usize,
+    kept: Vec<Kept>,
+    /// Bytes of an intruder are not known, and may be undone.
+    lost: bool,
+}
+
+/// What an intruder copied.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Kept {
+    pub(crate) address: u64,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// What intruders did while the window wrote.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Written {
+    /// They copied this, in this order: it has to be written again, and then asked for once more.
+    Again(Vec<Kept>),
+    /// Nothing, or nothing more.
+    Nothing,
+    /// What they copied is not known.
+    Lost,
+}
+
+/// The promise of an intruder to leave its bytes.
+#[derive(Debug)]
+pub(crate) struct Ticket {
+    window: u64,
+}
+
+impl Intrusions {
+    /// A window begins.
+    pub(crate) fn begin_window(&self) {
+        let mut state = self.state.lock();
+        *state = State { window: state.window + 1, ..State::default() };
+    }
+
+    /// Whether somebody copied during the window.
+    pub(crate) fn any(&self) -> bool {
+        self.state.lock().any
+    }
+
+    /// Where they copied; `None` if that is not known of all.
+    pub(crate) fn ranges(&self) -> Option<Vec<Range<u64>>> {
+        let state = self.state.lock();
+        (!state.anywhere).then(|| state.ranges.clone())
+    }
+
+    /// Somebody is about to copy to a range, or nobody knows where. With a ticket what it copies may be undone unless its bytes
+    /// are left here.
+    pub(crate) fn intrude(&self, range: Option<&Range<u64>>) -> Option<Ticket> {
+        let mut state = self.state.lock();
+        state.any = true;
+        state.ranges.extend(range.cloned());
+        state.anywhere |= range.is_none();
+        let touched = state
+            .writing
+            .iter()
+            .any(|writing| range.is_none_or(|range| range.start < writing.end && writing.start < range.end));
+        touched.then(|| {
+            state.expected += 1;
+            Ticket { window: state.window }
+        })
+    }
+
+    /// The bytes of an intruder, after its copy has ended; none if it copied nothing.
+    pub(crate) fn deliver(&self, ticket: &Ticket, kept: Option<Kept>) {
+        self.settle(ticket, |state| state.kept.extend(kept));
+    }
+
+    /// The bytes of an intruder are not to be had.
+    pub(crate) fn lose(&self, ticket: &Ticket) {
+        self.settle(ticket, |state| state.lost = true);
+    }
+
+    fn settle(&self, ticket: &Ticket, note: impl FnOnce(&mut State)) {
+        let mut state = self.state.lock();
+        if state.window == ticket.window {
+            state.expected -= 1;
+            note(&mut state);
+        }
+        drop(state);
+        self.delivered.notify_all();
+    }
+
+    /// The window is about to write to these ranges; false, and nothing is noted, if somebody has copied meanwhile.
+    pub(crate) fn begin_writing(&self, ranges: Vec<Range<u64>>) -> bool {
+        let mut state = self.state.lock();
+        if !state.any {
+            state.writing = ranges;
+        }
+        !state.any
+    }
+
+    /// The window is about to write to these ranges, to which nobody has copied although somebody may have to others.
+    pub(crate) fn go_on_writing(&self, ranges: Vec<Range<u64>>) {
+        self.state.lock().writing = ranges;
+    }
+
+    /// The window's own copies have ended. Waits for intruders that are about to leave their bytes. Unless the answer is
+    /// [`Written::Again`], the window counts as not writing any more.
+    pub(crate) fn end_writing(&self, deadline: Instant) -> Written {
+        let mut state = self.state.lock();
+        while state.expected > 0 {
+            if self.delivered.wait_until(&mut state, deadline).timed_out() && state.expected > 0 {
+                state.lost = true;
+                break;
+            }
+        }
+        if !state.kept.is_empty() {
+            let kept = std::mem::take(&mut state.kept);
+            let ranges = kept.iter().map(|kept| kept.address..kept.address + kept.bytes.len() as u64);
+            state.writing.extend(ranges);
+            return Written::Again(kept);
+        }
+        state.writing.clear();
+        if state.lost { Written::Lost } else { Written::Nothing }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn somewhere() -> Vec<Range<u64>> {
+        vec![0..5, 5..10]
+    }
+
+    fn now() -> Instant {
+        Instant::now()
+    }
+
+    #[test]
+    fn an_intruder_beside_a_write_leaves_its_bytes_until_the_write_has_ended() {
+        let intrusions = Intrusions::default();
+        intrusions.begin_window();
+        assert!(intrusions.begin_writing(vec![0..10, 20..30]));
+        assert!(intrusions.intrude(Some(&(10..20))).is_none(), "nothing is written there");
+        let ticket = intrusions.intrude(Some(&(25..40))).expect("is wanted");
+        intrusions.deliver(&ticket, Some(Kept { address: 25, bytes: vec![1] }));
+        assert_eq!(intrusions.end_writing(now()), Written::Again(vec![Kept { address: 25, bytes: vec![1] }]));
+        let ticket = intrusions.intrude(Some(&(0..1))).expect("it is being written again");
+        intrusions.deliver(&ticket, None);
+        assert_eq!(intrusions.end_writing(now()), Written::Nothing);
+        assert_eq!(intrusions.ranges(), Some(vec![10..20, 25..40, 0..1]));
+        assert!(intrusions.intrude(None).is_none());
+        assert_eq!(intrusions.ranges(), None);
+        assert!(intrusions.any() && !intrusions.begin_writing(somewhere()), "nothing is put back any more");
+    }
+
+    #[test]
+    fn what_is_not_left_is_lost_in_this_window_only() {
+        let intrusions = Intrusions::default();
+        for leave in [true, false] {
+            intrusions.begin_window();
+            assert!(intrusions.begin_writing(somewhere()));
+            let ticket = intrusions.intrude(None).expect("it may be anywhere");
+            if leave {
+                intrusions.lose(&ticket);
+            }
+            assert_eq!(intrusions.end_writing(now()), Written::Lost);
+            intrusions.begin_window();
+            intrusions.lose(&ticket);
+            assert!(intrusions.begin_writing(somewhere()));
+            assert_eq!(intrusions.end_writing(now()), Written::Nothing);
+        }
+    }
+}
