@@ -113,12 +113,7 @@ fn start() -> Result<Engine, String> {
     let engine = Engine::start(Arc::new(runtime), settings.clone(), report, attachments)
         .map_err(|error| error.to_string())?;
     static AT_EXIT: std::sync::Once = std::sync::Once::new();
-    AT_EXIT.call_once(|| {
-        // SAFETY: the handler is a function of this library, which is never unloaded.
-        if unsafe { libc::atexit(exit_begins) } != 0 {
-            tracing::warn!("no memory for an exit handler: windows may open until the runtime is shut down");
-        }
-    });
+    AT_EXIT.call_once(hear_of_exit);
     Ok(engine)
 }
 
@@ -144,8 +139,19 @@ pub fn shutting_down() {
     }
 }
 
+/// Has [`exit_begins`] called at exit before the handlers that are there now, such as the destructors of a tool's static objects.
+pub fn hear_of_exit() {
+    // SAFETY: the handler is a function of this library, which is never unloaded.
+    if unsafe { libc::atexit(exit_begins) } != 0 {
+        tracing::warn!("no memory for an exit handler: windows may open until the runtime is shut down");
+    }
+}
+
+/// A child that was forked behind the hooks has none of the engine's threads: it would wait for a tool's callback for ever.
 extern "C" fn exit_begins() {
-    with(Engine::begin_exit);
+    if STARTED_BY.load(Ordering::Acquire) == std::process::id() {
+        with(Engine::process_exits);
+    }
 }
 
 /// At the very end of the process, if the runtime was never shut down: HIP 5.7 leaves that to the end of the process.

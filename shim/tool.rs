@@ -5,7 +5,7 @@ mod layout;
 use std::ffi::{CString, c_void};
 use std::num::NonZeroU16;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
 use hsa_replay_contract::record::Pass;
 use hsa_replay_contract::{Dispatch, Outcome, Record};
@@ -15,6 +15,7 @@ use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use parking_lot::Mutex;
 
 use crate::interface::{SUCCESS, status_text};
+use crate::life;
 use layout::{
     DispatchInfo, INTERFACE_VERSION, LEAVE_OUT, PassInfo, PassesChoice, START, StartFn, ToolTable,
     UNTIL_STOPPED, UserData,
@@ -114,6 +115,12 @@ fn c_text(text: &str) -> CString {
     CString::new(text.split('\0').next().unwrap_or_default()).unwrap_or_default()
 }
 
+/// Static objects that a callback makes in its first call are destroyed before what heard of the exit until then is told: it
+/// has to hear of it earlier.
+fn first_returned(first: &'static Once) {
+    first.call_once(life::hear_of_exit);
+}
+
 /// One dispatch as its callbacks see it.
 #[derive(Debug)]
 struct Window {
@@ -159,6 +166,8 @@ impl Window {
             let info = self.info();
             // SAFETY: the structures live during the call; the tool's function has this type by the header.
             unsafe { configure(&raw const info, &raw mut choice, self.tool_data()) };
+            static FIRST: Once = Once::new();
+            first_returned(&FIRST);
         }
         self.data = choice.user_data;
         let valid = |number: u32| u16::try_from(number).ok().and_then(NonZeroU16::new);
@@ -194,6 +203,8 @@ impl Listener for Window {
             let (now, info) = (&mut *now, self.info());
             // SAFETY: as for `configure`.
             unsafe { enter(&raw const info, &raw const now.info, &raw mut now.data, self.tool_data()) };
+            static FIRST: Once = Once::new();
+            first_returned(&FIRST);
         }
     }
 
@@ -204,6 +215,8 @@ impl Listener for Window {
             let (now, info) = (&mut *now, self.info());
             // SAFETY: as for `configure`.
             unsafe { exit(&raw const info, &raw const now.info, &raw mut now.data, self.tool_data()) };
+            static FIRST: Once = Once::new();
+            first_returned(&FIRST);
         }
     }
 
@@ -215,6 +228,8 @@ impl Listener for Window {
         let answer = unsafe {
             replay_continue(&raw const info, &raw const now.info, &raw mut now.data, self.tool_data())
         };
+        static FIRST: Once = Once::new();
+        first_returned(&FIRST);
         answer != 0
     }
 
@@ -231,5 +246,7 @@ impl Listener for Window {
         let (record, info) = (c_text(&record), self.info());
         // SAFETY: as for `configure`.
         unsafe { finish(&raw const info, outcome, record.as_ptr(), self.data, self.tool_data()) };
+        static FIRST: Once = Once::new();
+        first_returned(&FIRST);
     }
 }

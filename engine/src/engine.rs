@@ -207,10 +207,19 @@ impl Engine {
         self.process.matching.store(earlier.process.matching.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 
-    /// The process has begun to exit (an `atexit` handler, or `hsa_shut_down` about to reach zero): no new window opens,
-    /// an open one ends after the running pass, forwarding goes on.
+    /// The runtime is about to be shut down for good: no new window opens, an open one ends after the running pass, forwarding
+    /// goes on.
     pub fn begin_exit(&self) {
         self.process.begin_exit();
+    }
+
+    /// The process has begun to exit (an `atexit` handler): the same, and the tool is not called any more, since its static objects
+    /// are destroyed soon. Waits for calls that run, at most for the time of a window.
+    pub fn process_exits(&self) {
+        self.process.begin_exit();
+        if !self.process.tool_calls.end(Instant::now() + self.process.settings.timeout) {
+            tracing::error!("the process ends although a callback of the tool has not returned");
+        }
     }
 
     /// Something was done behind our back that makes windows unsafe (a queue made by a call we do not know, or a queue that

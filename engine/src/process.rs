@@ -11,6 +11,7 @@ use crate::report::Report;
 use crate::runtime::Runtime;
 use crate::signals::SignalPool;
 use crate::sync::{Arc, AtomicBool, AtomicU64, Ordering};
+use crate::tool::Calls;
 use hsa_replay_contract::Settings;
 use std::sync::OnceLock;
 
@@ -29,6 +30,8 @@ pub(crate) struct Process {
     /// What the program asks for while it runs.
     pub(crate) control: Control,
     pub(crate) attachments: Attachments,
+    /// Calls of the attached tool.
+    pub(crate) tool_calls: Calls,
     /// Dispatches that passed the kernel filter so far.
     pub(crate) matching: AtomicU64,
     /// Exit has begun.
@@ -57,6 +60,7 @@ impl Process {
             host,
             control: Control::default(),
             attachments,
+            tool_calls: Calls::default(),
             matching: AtomicU64::new(0),
             exiting: AtomicBool::new(false),
             disarmed: OnceLock::new(),

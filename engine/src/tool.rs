@@ -8,9 +8,10 @@ use hsa_replay_contract::record::Pass;
 use std::cell::Cell;
 use std::fmt::Debug;
 use std::num::NonZeroU16;
+use std::time::Instant;
 
 use crate::handles::Agent;
-use crate::sync::Arc;
+use crate::sync::{Arc, Condvar, Mutex};
 
 /// A loaded tool.
 pub trait Tool: Debug + Send + Sync {
@@ -50,20 +51,94 @@ thread_local! {
     static CALLED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Calls the tool. What it copies meanwhile is kept apart from no window: the window is its own, and waits for it.
-pub(crate) fn call<R>(callback: impl FnOnce() -> R) -> R {
-    struct Return;
-    impl Drop for Return {
-        fn drop(&mut self) {
-            CALLED.set(false);
+/// Calls of the tool. None begins once the process ends: what the tool's code works with may be gone then.
+#[derive(Debug, Default)]
+pub(crate) struct Calls {
+    state: Mutex<State>,
+    returned: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    running: usize,
+    over: bool,
+}
+
+impl Calls {
+    /// Calls the tool. What it copies meanwhile is kept apart from no window: the window is its own, and waits for it. `None`: it
+    /// is not called any more.
+    pub(crate) fn make<R>(&self, callback: impl FnOnce() -> R) -> Option<R> {
+        struct Return<'a>(&'a Calls);
+        impl Drop for Return<'_> {
+            fn drop(&mut self) {
+                CALLED.set(false);
+                self.0.state.lock().running -= 1;
+                self.0.returned.notify_all();
+            }
         }
+        {
+            let mut state = self.state.lock();
+            if state.over {
+                return None;
+            }
+            state.running += 1;
+        }
+        CALLED.set(true);
+        let _return = Return(self);
+        Some(callback())
     }
-    CALLED.set(true);
-    let _return = Return;
-    callback()
+
+    /// Lets none begin any more, and waits for those that run, but for the caller's own; at most until `deadline`. False: one
+    /// still runs.
+    pub(crate) fn end(&self, deadline: Instant) -> bool {
+        let mut state = self.state.lock();
+        state.over = true;
+        let own = usize::from(is_called());
+        while state.running > own {
+            if self.returned.wait_until(&mut state, deadline).timed_out() {
+                return state.running <= own;
+            }
+        }
+        true
+    }
 }
 
 /// Whether this thread is in a call of the tool.
 pub(crate) fn is_called() -> bool {
     CALLED.get()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn a_running_call_is_waited_for_and_none_begins_afterwards() {
+        let calls = Calls::default();
+        let (entered, has_entered) = std::sync::mpsc::channel();
+        let (leave, may_leave) = std::sync::mpsc::channel::<()>();
+        let called = &calls;
+        std::thread::scope(|scope| {
+            let call = scope.spawn(move || {
+                called.make(|| {
+                    entered.send(()).expect("the test waits");
+                    may_leave.recv().expect("the test lets it go on");
+                })
+            });
+            has_entered.recv().expect("the call begins");
+            assert!(!calls.end(Instant::now()), "it still runs");
+            let ending = scope.spawn(|| calls.end(Instant::now() + Duration::from_secs(30)));
+            leave.send(()).expect("the call waits");
+            assert!(ending.join().expect("no panic"));
+            assert_eq!(call.join().expect("no panic"), Some(()));
+        });
+        assert_eq!(calls.make(|| ()), None);
+    }
+
+    #[test]
+    fn a_tool_that_ends_the_process_does_not_wait_for_itself() {
+        let calls = Calls::default();
+        assert_eq!(calls.make(|| calls.end(Instant::now() + Duration::from_secs(30))), Some(true));
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::{Refusal, Window};
 use crate::sync::Arc;
-use crate::tool::{self, Choice, Listener};
+use crate::tool::{Choice, Listener};
 use hsa_replay_contract::Reason;
 use std::num::NonZeroU16;
 
@@ -33,7 +33,10 @@ impl Window<'_> {
         let Some(tool) = &self.process.attachments.tool else {
             return Ok(());
         };
-        let choice = tool::call(|| tool.configure(&self.record, self.agent.agent, self.plan.passes));
+        let configure = || tool.configure(&self.record, self.agent.agent, self.plan.passes);
+        let Some(choice) = self.process.tool_calls.make(configure) else {
+            return Err(Refusal::new(Reason::ShuttingDown));
+        };
         let (passes, listener, until_stopped) = match choice {
             Choice::Leave(why, listener) => {
                 self.plan.listener = Some(listener);
@@ -58,27 +61,29 @@ impl Window<'_> {
         if let Some(progress) = self.agent.progress() {
             progress.pass(pass + 1, if self.plan.until_stopped { 0 } else { self.plan.most() });
         }
-        if let Some(listener) = &self.plan.listener {
-            tool::call(|| listener.pass_enter(pass));
-        }
+        self.tell(|listener| listener.pass_enter(pass));
     }
 
     /// The pass that is the record's last one has ended.
     pub(super) fn tell_exit(&self) {
-        if let (Some(listener), Some(pass)) = (&self.plan.listener, self.record.passes.last()) {
-            tool::call(|| listener.pass_exit(pass));
+        if let Some(pass) = self.record.passes.last() {
+            self.tell(|listener| listener.pass_exit(pass));
         }
     }
 
-    /// Whether the tool wants no further pass.
+    /// Whether the tool wants no further pass, or cannot be asked any more.
     pub(super) fn is_stopped_by_tool(&self) -> bool {
-        self.plan.listener.as_ref().is_some_and(|listener| !tool::call(|| listener.goes_on()))
+        self.plan.listener.is_some() && self.tell(|listener| listener.goes_on()) != Some(true)
     }
 
     /// The window is closed, or its last pass goes on without it.
     pub(super) fn tell_closed(&self, running: bool) {
-        if let Some(listener) = &self.plan.listener {
-            tool::call(|| listener.closed(&self.record, running));
-        }
+        self.tell(|listener| listener.closed(&self.record, running));
+    }
+
+    /// Calls the tool, if there is one and the process does not end.
+    fn tell<R>(&self, callback: impl FnOnce(&dyn Listener) -> R) -> Option<R> {
+        let listener = self.plan.listener.as_ref()?;
+        self.process.tool_calls.make(|| callback(&**listener))
     }
 }
