@@ -1,8 +1,8 @@
 //! Writes of others into captured memory while a window is open.
 
 use super::rig::{Rig, SCALE};
-use crate::fake::argument;
-use hsa_replay_contract::{Dispatch, Outcome};
+use crate::fake::{Fault, Operation, argument};
+use hsa_replay_contract::{Dispatch, Outcome, Reason};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -30,7 +30,7 @@ fn a_write_of_others_is_kept_whichever_pass_it_falls_into_and_is_said() {
         let (data, other) = (rig.allocate(64), rig.allocate(64));
         let (record, own, foreign) = run(rig, data, other, pass, false);
         assert_eq!((own, foreign), (1, 0x0009_0009), "in pass {pass}");
-        assert_eq!((record.outcome, record.deterministic), (Outcome::Replayed, Some(true)), "in pass {pass}");
+        assert_eq!((record.outcome, record.deterministic), (Outcome::Replayed, None), "in pass {pass}");
         let detail = record.detail.expect("said");
         assert!(detail.starts_with("foreign_write") && detail.contains(&format!("{other:#x}")), "{detail}");
         assert!(record.passes.iter().all(|pass| pass.hash == record.passes[0].hash));
@@ -45,7 +45,7 @@ fn what_the_kernel_writes_without_a_pointer_in_every_pass_is_its_own() {
     let rig = Rig::new();
     let (data, other) = (rig.allocate(64), rig.allocate(64));
     let (record, _, foreign) = run(rig, data, other, 1, true);
-    assert_eq!((foreign, record.deterministic), (0x0009_0009, Some(true)));
+    assert_eq!((foreign, record.deterministic), (0x0009_0009, None));
     let writes = record.writes.expect("compared");
     let own = writes.iter().find(|write| write.base == other).expect("listed");
     assert_eq!(own.ranges, [[32, 1]]);
@@ -75,4 +75,73 @@ fn memory_that_the_kernel_reaches_by_another_mapping_of_it_is_its_own() {
     assert_eq!((rig.u32(data), rig.u32(data + 32)), (1, 0), "memory is as the last pass left it");
     let record = rig.finish().0.remove(0);
     assert_eq!((record.deterministic, record.detail), (Some(false), None));
+}
+
+#[test]
+fn a_write_of_others_that_cannot_be_put_back_taints_the_window() {
+    // Written in the first of two passes; of the copies to the device the first two put memory back, the next ones that write.
+    let rig = Rig::with(&[("PASSES", "2")]);
+    let (data, other) = (rig.allocate(64), rig.allocate(64));
+    for nth in 2..10 {
+        rig.fake.fault(Operation::CopyToDevice, nth, Fault::Refuse);
+    }
+    let (record, own, _) = run(rig, data, other, 0, false);
+    assert_eq!(own, 1, "the kernel's own result is complete");
+    assert_eq!((record.outcome, record.reason), (Outcome::Tainted, Some(Reason::ForeignWrite)));
+    assert!(record.detail.expect("said").contains(&format!("{other:#x}")));
+    assert_eq!((record.passes.len(), record.deterministic), (2, None));
+}
+
+#[test]
+fn a_write_of_others_that_cannot_be_put_again_between_two_passes_is_at_the_end() {
+    // Two copies put memory back after the first pass and one after the second; then come the bytes of others.
+    let rig = Rig::with(&[("PASSES", "5")]);
+    let (data, other) = (rig.allocate(64), rig.allocate(64));
+    for nth in 3..5 {
+        rig.fake.fault(Operation::CopyToDevice, nth, Fault::Refuse);
+    }
+    let (record, own, foreign) = run(rig, data, other, 0, false);
+    assert_eq!((own, foreign, record.passes.len()), (1, 0x0009_0009, 3));
+    assert_eq!((record.outcome, record.deterministic), (Outcome::Replayed, None));
+    let detail = record.detail.expect("said");
+    assert!(detail.starts_with("restore_failed") && detail.contains("foreign_write"), "{detail}");
+}
+
+#[test]
+fn a_write_of_others_outlives_a_window_that_ends_early() {
+    // The snapshot takes three copies, the first pass too, the second twice as many: its bytes differ. The third is not read.
+    let rig = Rig::with(&[("PASSES", "5")]);
+    let (data, other) = (rig.allocate(64), rig.allocate(64));
+    for nth in 12..14 {
+        rig.fake.fault(Operation::CopyToHost, nth, Fault::Refuse);
+    }
+    let (record, own, foreign) = run(rig, data, other, 0, false);
+    assert_eq!((own, foreign), (1, 0x0009_0009));
+    assert_eq!((record.outcome, record.passes.len(), record.deterministic), (Outcome::Replayed, 3, None));
+    let detail = record.detail.expect("said");
+    assert!(detail.contains("snapshot_incomplete") && detail.contains("foreign_write"), "{detail}");
+}
+
+/// Five passes of a kernel that writes 256 KiB without a pointer, other bytes each time or the same, with a budget of 900 KB.
+fn computed_pointer(other_bytes: bool) -> Dispatch {
+    const BYTES: usize = 256 << 10;
+    let rig = Rig::with(&[("PASSES", "5"), ("BUDGET", "900000")]);
+    let (data, other) = (rig.allocate(64), rig.allocate(BYTES as u64));
+    let count = Arc::new(AtomicU32::new(0));
+    rig.fake.kernel(rig.kernel(SCALE), move |machine, _| {
+        let pass = count.fetch_add(1, Ordering::SeqCst);
+        let value = if other_bytes { 1 + u8::try_from(pass).expect("few") } else { 1 };
+        machine.write(other, &vec![value; BYTES]);
+    });
+    rig.queue(16).run(SCALE, &[data]);
+    rig.finish().0.remove(0)
+}
+
+#[test]
+fn what_passes_leave_where_the_kernel_does_not_reach_counts_towards_the_budget() {
+    let record = computed_pointer(true);
+    assert_eq!((record.outcome, record.passes.len()), (Outcome::Replayed, 2), "each pass is kept");
+    assert!(record.detail.expect("said").starts_with("over_budget"));
+    let record = computed_pointer(false);
+    assert_eq!((record.passes.len(), record.detail), (5, None), "the same bytes are kept once");
 }

@@ -127,7 +127,8 @@ pub(super) fn watch(queue: &SoftQueue, forwarder: &mut Forwarder) -> bool {
     }
     let index = u32::try_from(record.passes.len()).unwrap_or(u32::MAX);
     record.passes.push(pass_of(process, queue.agent().agent, index, &completion));
-    settle(&mut record, Some(Cut::new(Reason::PassTimeout, "a pass outlasted the time for one window")));
+    let late = || Cut::new(Reason::PassTimeout, "a pass outlasted the time for one window");
+    settle(&mut record, Some(evidence.tainted().unwrap_or_else(late)));
     writes.fill(&mut record);
     process.report.dispatch(record);
     complete(queue, forwarder, Some(ticks(completion.signal())));
@@ -140,10 +141,8 @@ pub(super) fn leave_running(queue: &SoftQueue, forwarder: &mut Forwarder) {
         let Watch { mut record, mut timeline, started, ready, evidence, .. } = *watch;
         timeline.note(Stretch::Pass, u32::try_from(record.passes.len()).ok(), started);
         record.window = Some(timeline.take());
-        settle(
-            &mut record,
-            Some(Cut::new(Reason::PassTimeout, "a pass was still running when replay ended")),
-        );
+        let late = || Cut::new(Reason::PassTimeout, "a pass was still running when replay ended");
+        settle(&mut record, Some(evidence.tainted().unwrap_or_else(late)));
         Writes::new(&ready, &evidence).fill(&mut record);
         queue.agent().process.report.dispatch(record);
     }

@@ -26,6 +26,8 @@ pub(super) struct Inspection {
     pub(super) reached_hash: u128,
     /// What was left in regions that the kernel does not reach and that changed all the same.
     pub(super) unreached: BTreeMap<usize, WrittenBytes>,
+    /// That was more than there is room for, so its bytes are missing.
+    pub(super) full: bool,
 }
 
 /// Why memory could not be compared.
@@ -50,6 +52,8 @@ pub(super) struct Reader<'a> {
     pub(super) gone: &'a mut [bool],
     /// Whether the kernel can reach each region, as far as pointers tell.
     pub(super) reached: &'a [bool],
+    /// Most bytes that may be kept of what was left elsewhere.
+    pub(super) room: u64,
 }
 
 /// The scratch block for a plan, of a size that can hold any piece.
@@ -76,7 +80,8 @@ impl Reader<'_> {
         let mut changes = vec![ChangedRanges::default(); self.plan.regions.len()];
         let mut current: Option<(usize, RegionComparison)> = None;
         let mut unreached: BTreeMap<usize, WrittenBytes> = BTreeMap::new();
-        let (regions, reached) = (&self.plan.regions, self.reached);
+        let (mut kept, mut full) = (0, false);
+        let (regions, reached, room) = (&self.plan.regions, self.reached, self.room);
         self.read(|piece, before, now| {
             if current.as_ref().is_none_or(|(region, _)| *region != piece.region) {
                 if let Some((region, comparison)) = current.take() {
@@ -89,7 +94,13 @@ impl Reader<'_> {
             if let Some((_, comparison)) = &mut current {
                 if !reached[piece.region] && before != now {
                     let left = unreached.entry(piece.region).or_default();
-                    keep_blocks(left, piece.offset, before, now);
+                    if !full {
+                        kept += keep_blocks(left, piece.offset, before, now);
+                        full = kept > room;
+                    }
+                    if full {
+                        unreached.values_mut().for_each(|left| *left = WrittenBytes::new());
+                    }
                 }
                 let keep = written.as_deref_mut().map(|written| &mut written[piece.region]);
                 comparison.feed(before, now, &mut hash, keep);
@@ -98,7 +109,7 @@ impl Reader<'_> {
         if let Some((region, comparison)) = current {
             changes[region] = comparison.finish(&mut hash);
         }
-        Ok(Inspection { changes, hash: hash.value(), reached_hash: hash.rest(), unreached })
+        Ok(Inspection { changes, hash: hash.value(), reached_hash: hash.rest(), unreached, full })
     }
 
     /// Finds where memory differs from what the first pass left.
@@ -116,7 +127,9 @@ impl Reader<'_> {
     /// Reads all pieces in order and shows each with its saved bytes.
     fn read(&mut self, mut show: impl FnMut(&Piece, &[u8], &[u8])) -> Result<(), Unreadable> {
         let Some(scratch) = &*self.scratch else {
-            return Ok(());
+            // Given up, since a copy that did not end may still use it.
+            let address = self.plan.regions.first().map_or(0, |region| region.base);
+            return Err(Unreadable { address, stuck: false, given_up: false });
         };
         let process = &*self.agent.process;
         let mover =
@@ -162,11 +175,14 @@ impl Reader<'_> {
     }
 }
 
-/// Keeps the blocks of a piece that changed.
-fn keep_blocks(left: &mut WrittenBytes, offset: u64, before: &[u8], now: &[u8]) {
+/// Keeps the blocks of a piece that changed, and gives their size.
+fn keep_blocks(left: &mut WrittenBytes, offset: u64, before: &[u8], now: &[u8]) -> u64 {
+    let mut kept = 0;
     for ((before, now), at) in before.chunks(BLOCK).zip(now.chunks(BLOCK)).zip((offset..).step_by(BLOCK)) {
         if before != now {
             left.push(at, now);
+            kept += now.len() as u64;
         }
     }
+    kept
 }

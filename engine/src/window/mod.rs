@@ -7,7 +7,7 @@
 //! * [`snapshot`]: memory is copied;
 //! * [`passes`]: the kernel runs, memory is compared ([`inspect`]), stored on demand ([`dump`]) and put back ([`restore`]);
 //! * [`hostcall`]: whether the kernel talked to the host;
-//! * [`foreign`]: what others wrote meanwhile;
+//! * [`foreign`]: what others wrote meanwhile ([`unreached`]), or copied ([`writing`]);
 //! * [`finish`]: the application's signal, the record with its list of [`writes`] and its [`timeline`], the gate.
 //!
 //! Until the first pass is submitted, every failure ends in the dispatch being forwarded as it is. After it, every end is
@@ -28,6 +28,7 @@ mod repair;
 mod restore;
 mod snapshot;
 mod timeline;
+mod unreached;
 mod untracked;
 mod writes;
 mod writing;

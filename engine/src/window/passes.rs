@@ -1,16 +1,17 @@
 //! The passes: run, compare, put back, again.
 
 use super::finish::{Cut, Watch};
-use super::foreign::Unreached;
 use super::hostcall::HostcallBuffer;
 use super::inspect::{Inspection, Reader, Unreadable, reserve_scratch};
 use super::restore::spans;
 use super::snapshot::{Ready, Workspace, nanoseconds};
+use super::unreached::Unreached;
 use super::untracked::describe;
 use super::writing::INTRUDED;
 use super::{Refusal, Window};
 use crate::compare::{Divergences, WrittenBytes};
 use crate::copy::{Direction, Mover};
+use crate::inventory::Pin;
 use crate::queue::{Forwarder, Stage, Stuck};
 use crate::shared_memory::ticks;
 use crate::signals::Completion;
@@ -40,8 +41,10 @@ pub(super) struct Evidence {
     /// A region that the first pass changed went away between two comparisons, so that they cannot be held against each other.
     pub(super) incomparable: bool,
     pub(super) unreached: Unreached,
-    /// Data of others was lost when memory was put back.
-    pub(super) lost: Option<Cut>,
+    /// Others wrote to captured memory, as far as can be told.
+    pub(super) foreign: bool,
+    /// Why the pass that follows, after which memory is one complete pass again, is to be the last.
+    pub(super) last: Option<Cut>,
     /// Files that hold what the first pass changed, by the region's address.
     pub(super) dumps: BTreeMap<u64, String>,
 }
@@ -72,7 +75,7 @@ impl Window<'_> {
             }
         };
         self.process.report.begin(&self.record);
-        let mut evidence = Evidence::new(ready.plan.regions.len());
+        let mut evidence = Evidence::new(ready.plan.regions.len(), self.room_beside(&ready.plan));
         self.tell_captured(ready.plan.captured());
         let passes = self.plan.most();
         for index in 0..passes {
@@ -90,6 +93,7 @@ impl Window<'_> {
                     return self.fault(forwarder, &ready, &evidence);
                 }
                 (PassEnd::Late, completion) => {
+                    self.note_foreign(&ready.plan, &mut evidence);
                     let completion = Arc::new(completion);
                     self.tell_closed(true);
                     self.queue.set_stuck(Stuck::Pass(Arc::clone(&completion)));
@@ -105,8 +109,11 @@ impl Window<'_> {
                 Err(problem) => {
                     self.abandon_scratch(&problem, workspace);
                     let detail = format!("memory at {:#x} could not be read after a pass", problem.address);
-                    let ended = problem.given_up.then(|| self.must_stop(&ready)).flatten();
+                    let ended = problem.given_up.then(|| self.must_stop(&ready, &evidence)).flatten();
                     let cut = ended.unwrap_or_else(|| Cut::new(Reason::SnapshotIncomplete, detail));
+                    // What earlier passes have shown of others' writes is in memory since it was put back.
+                    self.note_foreign(&ready.plan, &mut evidence);
+                    let cut = evidence.tainted().unwrap_or(cut);
                     return self.end(forwarder, &ready, &evidence, Some(cut));
                 }
             };
@@ -115,38 +122,58 @@ impl Window<'_> {
                 self.dump_writes(&ready, &*workspace.store, &mut evidence);
                 self.timeline.note(Stretch::Dump, Some(index), start);
             }
-            if index + 1 == passes || evidence.lost.is_some() || self.is_stopped_by_tool() {
+            if index + 1 == passes || evidence.last.is_some() || self.is_stopped_by_tool() {
                 break;
             }
-            // The next pass must be possible before memory is put back for it.
-            next = match self.process.signals.take() {
-                Ok(completion) => completion,
-                Err(error) => {
-                    let cut = Cut::new(Reason::InternalError, error.to_string());
-                    let cut = self.keep_foreign(&ready.plan, workspace, &mut evidence).unwrap_or(cut);
-                    return self.end(forwarder, &ready, &evidence, Some(cut));
-                }
+            let (completion, pins) = match self.go_on(&ready, &evidence) {
+                Ok(needed) => needed,
+                Err(cut) => return self.keep_and_end(forwarder, &ready, workspace, evidence, Some(cut)),
             };
-            let _pins = Self::pin(&ready.plan);
-            if let Some(cut) = self.must_stop(&ready).or_else(|| self.begin_writing(&ready.plan)) {
-                let cut = self.keep_foreign(&ready.plan, workspace, &mut evidence).unwrap_or(cut);
-                return self.end(forwarder, &ready, &evidence, Some(cut));
-            }
+            next = completion;
             forwarder.set_stage(Stage::Restoring);
             let cut = self.restore(&ready.plan, seen.as_ref(), workspace, &evidence);
-            let undone = self.end_writing(&ready.plan, workspace);
             if let Some(cut) = cut {
-                return self.end(forwarder, &ready, &evidence, undone.or(Some(cut)));
+                // Memory holds the first pass, unless it is tainted anyway.
+                let lost = self.keep_foreign(&ready.plan, workspace, &mut evidence, Some(0));
+                let undone = self.end_writing(&ready.plan, workspace);
+                let cut = if cut.tainted { cut } else { lost.or(undone).unwrap_or(cut) };
+                drop(pins);
+                return self.end(forwarder, &ready, &evidence, Some(cut));
             }
-            // Memory is one complete pass again after the next one, which is the last.
-            evidence.lost = undone;
+            let again = self.put_foreign_again(&ready.plan, workspace, &evidence);
+            evidence.last = self.end_writing(&ready.plan, workspace).or(again);
         }
-        let cut = self.keep_foreign(&ready.plan, workspace, &mut evidence).or(evidence.lost.take());
-        self.end(forwarder, &ready, &evidence, cut)
+        self.keep_and_end(forwarder, &ready, workspace, evidence, None)
+    }
+
+    /// Ends the window; memory is as the pass that was compared last has left it.
+    fn keep_and_end(
+        mut self,
+        forwarder: &mut Forwarder,
+        ready: &Ready,
+        workspace: &mut Workspace,
+        mut evidence: Evidence,
+        cut: Option<Cut>,
+    ) -> bool {
+        let last = evidence.unreached.last();
+        let lost = self.keep_foreign(&ready.plan, workspace, &mut evidence, last);
+        let cut = lost.or(evidence.last.take()).or(cut);
+        self.end(forwarder, ready, &evidence, cut)
+    }
+
+    /// What the next pass needs before memory is put back for it, or why the one that just ended is the last.
+    fn go_on(&mut self, ready: &Ready, evidence: &Evidence) -> Result<(Completion, Vec<Pin>), Cut> {
+        let taken = self.process.signals.take();
+        let pins = Self::pin(&ready.plan);
+        if let Some(cut) = self.must_stop(ready, evidence) {
+            return Err(cut);
+        }
+        let completion = taken.map_err(|error| Cut::new(Reason::InternalError, error.to_string()))?;
+        self.begin_writing(&ready.plan).map_or(Ok((completion, pins)), Err)
     }
 
     /// Reasons to let the pass that just ended be the last.
-    fn must_stop(&mut self, ready: &Ready) -> Option<Cut> {
+    fn must_stop(&mut self, ready: &Ready, evidence: &Evidence) -> Option<Cut> {
         let talked = ready.arguments.hostcall.as_ref().is_some_and(HostcallBuffer::has_moved);
         if talked && !self.allow(Allow::Hostcall) {
             Some(Cut::new(Reason::Hostcall, "the kernel talked to the host during the pass"))
@@ -158,6 +185,10 @@ impl Window<'_> {
             Some(Cut::new(Reason::CopyInFlight, INTRUDED))
         } else if let Some(detail) = self.newly_excluded(&ready.plan) {
             Some(Cut::new(Reason::UntrackedMemory, detail))
+        } else if evidence.unreached.is_full() {
+            let detail =
+                "what the passes left where the kernel's pointers do not lead is more than the budget";
+            Some(Cut::new(Reason::OverBudget, detail))
         } else if Instant::now() >= self.deadline {
             Some(Cut::new(Reason::PassTimeout, "the time for one window is over"))
         } else {
@@ -243,8 +274,9 @@ impl Window<'_> {
             queue: self.queue,
             gone: &mut evidence.gone,
             reached: &ready.reached,
+            room: evidence.unreached.room(),
         };
-        let seen = reader.inspect((index == 0).then_some(&mut evidence.written[..]))?;
+        let mut seen = reader.inspect((index == 0).then_some(&mut evidence.written[..]))?;
         if let Some(first) = &evidence.first
             && first.hash != seen.hash
         {
@@ -256,7 +288,7 @@ impl Window<'_> {
             let mut left = (0..evidence.gone.len()).filter(left);
             evidence.incomparable |= left.any(|region| !first.changes[region].ranges.is_empty());
         }
-        evidence.unreached.note(&seen);
+        evidence.unreached.note(&mut seen);
         if let Some(pass) = self.record.passes.last_mut() {
             pass.hash = Some(ContentHash(seen.hash));
         }
@@ -322,7 +354,12 @@ impl Window<'_> {
 }
 
 impl Evidence {
-    fn new(regions: usize) -> Self {
+    /// How a window ends that has lost data of others, whatever ends it.
+    pub(super) fn tainted(&self) -> Option<Cut> {
+        self.last.clone().filter(|last| last.tainted)
+    }
+
+    fn new(regions: usize, room: u64) -> Self {
         Self {
             first: None,
             written: vec![WrittenBytes::new(); regions],
@@ -330,8 +367,9 @@ impl Evidence {
             divergences: Divergences::new(),
             equal: true,
             incomparable: false,
-            unreached: Unreached::default(),
-            lost: None,
+            unreached: Unreached::new(room),
+            foreign: false,
+            last: None,
             dumps: BTreeMap::new(),
         }
     }

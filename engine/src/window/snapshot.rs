@@ -162,7 +162,7 @@ fn confirm(runtime: &dyn Runtime, agent: Agent, region: &Region) -> bool {
 }
 
 /// `MemAvailable` of `/proc/meminfo`, bytes.
-fn available_memory() -> Option<u64> {
+pub(super) fn available_memory() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
