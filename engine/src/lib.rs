@@ -19,6 +19,7 @@ mod fake;
 mod fence;
 mod gate;
 pub mod handles;
+mod host_memory;
 mod intrusion;
 mod inventory;
 mod kernels;

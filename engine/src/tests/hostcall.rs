@@ -74,3 +74,32 @@ fn a_buffer_that_cannot_be_looked_at_declines_unless_host_calls_are_allowed() {
     let (record, _) = run_with(&[("ALLOW", "hostcall")], false, false);
     assert_eq!((record.outcome, record.passes.len()), (Outcome::Replayed, 3));
 }
+
+#[test]
+fn what_the_heap_of_device_side_malloc_leads_to_is_followed_where_the_kernel_may_use_it() {
+    for (options, expected) in
+        [(&[("ALLOW", "hostcall")][..], Some(Reason::UntrackedMemory)), (&[][..], None)]
+    {
+        let rig = Rig::with(options);
+        let (kernel, object) = rig.load_other(Executable(2), UNOPTIMISED);
+        let (out, heap) = (rig.allocate(64), rig.allocate(64));
+        let host = rig.arguments(&[]);
+        rig.fake.machine(|machine| machine.write(heap + 8, &host.to_le_bytes()));
+        let offset = kernel.hidden_argument(&HiddenKind::HeapV1).expect("listed").offset / 8;
+        let mut arguments = vec![0; usize::try_from(offset).expect("small") + 1];
+        arguments[0] = out;
+        arguments[usize::try_from(offset).expect("small")] = heap;
+        rig.fake.kernel(object, |_, _| {});
+        let queue = rig.queue(16);
+        let signal = rig.fake.new_signal(1);
+        let mut packet = queue.packet(COUNT, &arguments, signal);
+        packet[4] = object;
+        queue.submit(packet);
+        queue.wait(signal);
+        let record = rig.finish().0.remove(0);
+        assert_eq!(record.reason, expected, "{options:?}");
+        if expected.is_some() {
+            assert!(record.detail.expect("said").starts_with("the heap of device-side malloc leads to"));
+        }
+    }
+}

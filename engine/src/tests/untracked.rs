@@ -297,3 +297,24 @@ fn pointers_in_memory_that_an_argument_leads_to_by_another_mapping_are_followed(
     rig.fake.machine(|machine| machine.write(table, &out.to_le_bytes()));
     assert!(declined(&scale(rig, alias, 0)).starts_with("argument 0"));
 }
+
+#[test]
+fn pointers_in_managed_and_locked_tables_that_the_kernel_only_reads_are_followed() {
+    for source in [Source::Managed, Source::Locked] {
+        let rig = Rig::new();
+        let (data, out) = (rig.allocate(64), host(&rig));
+        let table = rig.unseen_arguments(&[1, out]);
+        rig.engine.memory_allocated(&Allocation { address: table, bytes: 4096, source });
+        let detail = declined(&scale(rig, data, table));
+        assert!(detail.contains(&format!("the word at {:#x}", table + 8)), "{source:?}: {detail}");
+    }
+}
+
+#[test]
+fn a_table_that_the_program_has_given_back_holds_nothing() {
+    let rig = Rig::new();
+    let data = rig.allocate(64);
+    let gone = Allocation { address: 0x5000_0000, bytes: 1 << 20, source: Source::Managed };
+    rig.engine.memory_allocated(&gone);
+    assert_eq!(scale(rig, data, gone.address).outcome, Outcome::Replayed);
+}

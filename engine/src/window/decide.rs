@@ -4,8 +4,9 @@ use super::hostcall::HostcallBuffer;
 use super::{Refusal, Window};
 use crate::copy::{Copied, Direction, Job, Mover};
 use crate::endless::Endless;
+use crate::host_memory::HostMemory;
 use crate::inventory::{Exclusion, Region};
-use crate::shared_memory::{HostBlock, read_host};
+use crate::shared_memory::HostBlock;
 use crate::sync::Arc;
 use code_object::{HiddenKind, HostCalls, ValueKind};
 use hsa_replay_contract::{Allow, Reason};
@@ -14,6 +15,8 @@ use hsa_replay_contract::{Allow, Reason};
 #[derive(Debug)]
 pub(super) struct Arguments {
     pub(super) pointers: Vec<Pointer>,
+    /// What the language runtime has given to a kernel that may talk to the host: the heap of device-side `malloc`, for example.
+    pub(super) hidden: Vec<(&'static str, u64)>,
     /// Set where only a pass can show whether the kernel talks to the host.
     pub(super) hostcall: Option<HostcallBuffer>,
 }
@@ -76,7 +79,13 @@ impl Window<'_> {
             Some(Ok(buffer)) => buffer,
             Some(Err(_)) | None => None,
         };
-        Ok(Arguments { pointers, hostcall })
+        let talks = metadata.host_calls() != HostCalls::No;
+        let hidden = if talks && self.process.settings.allow.contains(&Allow::Hostcall) {
+            hidden_pointers(metadata, &kernarg)
+        } else {
+            Vec::new()
+        };
+        Ok(Arguments { pointers, hidden, hostcall })
     }
 
     /// Kernels that wait for others, this one or those on the agent and in its queues.
@@ -119,7 +128,9 @@ impl Window<'_> {
             }
         }
         match self.host_address(address, bytes) {
-            Some(address) => Ok(read_host(address, bytes)),
+            Some(address) => HostMemory::open()
+                .read(address, bytes)
+                .ok_or_else(|| unreadable("the program has freed them")),
             None => Err(unreadable("no known memory that the host can read")),
         }
     }
@@ -130,8 +141,13 @@ impl Window<'_> {
         // Locked memory may have one address for agents and another for the host.
         let known = self.process.inventory.find(address);
         if let Some(record) = known.filter(|record| record.exclusion() != Some(Exclusion::Locked)) {
-            let host = matches!(record.exclusion(), Some(Exclusion::Host | Exclusion::Kernarg))
-                && !self.process.inventory.is_gpu(record.region.owner);
+            let host = match record.exclusion() {
+                Some(Exclusion::Host | Exclusion::Kernarg) => {
+                    !self.process.inventory.is_gpu(record.region.owner)
+                }
+                Some(Exclusion::Managed) => true,
+                _ => false,
+            };
             return (host && end <= record.region.end()).then_some(address);
         }
         // Memory that no hook has seen, for example locked by `hsa_amd_memory_lock`.
@@ -165,6 +181,20 @@ pub(super) fn word(kernarg: &[u8], offset: u64) -> Option<u64> {
     let offset = usize::try_from(offset).ok()?;
     let bytes = kernarg.get(offset..offset.checked_add(8)?)?;
     Some(u64::from_le_bytes(bytes.try_into().ok()?))
+}
+
+/// The hidden arguments that are addresses of memory which the kernel may write.
+fn hidden_pointers(metadata: &code_object::Kernel, kernarg: &[u8]) -> Vec<(&'static str, u64)> {
+    let kinds = [
+        (HiddenKind::HeapV1, "the heap of device-side malloc"),
+        (HiddenKind::HostcallBuffer, "the buffer for host calls"),
+        (HiddenKind::PrintfBuffer, "the buffer of printf"),
+        (HiddenKind::DefaultQueue, "the device queue"),
+        (HiddenKind::CompletionAction, "the completion action"),
+    ];
+    let address = |kind: &HiddenKind| word(kernarg, metadata.hidden_argument(kind)?.offset);
+    let given = kinds.into_iter().filter_map(|(kind, what)| Some((what, address(&kind)?)));
+    given.filter(|&(_, address)| address != 0).collect()
 }
 
 /// The explicit arguments that are addresses, and each word of those passed by value, which may be one. A packed structure

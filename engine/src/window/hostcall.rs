@@ -6,7 +6,7 @@
 //! make it heard again.
 
 use super::Window;
-use crate::shared_memory::read_host;
+use crate::host_memory::HostMemory;
 use code_object::HiddenKind;
 
 /// Bytes of the header that hold pointers, the doorbell and both stacks (`device-libs`, `hostcall_impl.cl`).
@@ -20,9 +20,9 @@ pub(super) struct HostcallBuffer {
 }
 
 impl HostcallBuffer {
-    /// Whether it is not what it was.
+    /// Whether it is not what it was, or is gone.
     pub(super) fn has_moved(&self) -> bool {
-        read_host(self.address, HEADER_BYTES) != self.before
+        HostMemory::open().read(self.address, HEADER_BYTES).as_ref() != Some(&self.before)
     }
 }
 
@@ -40,6 +40,7 @@ impl Window<'_> {
             return Ok(None);
         };
         let address = self.host_address(given, HEADER_BYTES).ok_or(given)?;
-        Ok(Some(HostcallBuffer { address, before: read_host(address, HEADER_BYTES) }))
+        let before = HostMemory::open().read(address, HEADER_BYTES).ok_or(given)?;
+        Ok(Some(HostcallBuffer { address, before }))
     }
 }

@@ -8,13 +8,14 @@
 //! Data may look like such an address, which declines a dispatch that could have been replayed; a pointer that the kernel
 //! computes otherwise (an offset from a base, a tagged or packed word) is not found. Both are in `docs/limits.md`.
 
-use super::decide::Pointer;
+use super::decide::Arguments;
 use super::untracked::describe;
 use super::{Refusal, Window};
+use crate::host_memory::HostMemory;
 use crate::inventory::{Exclusion, Record, Region, RegionKind};
-use crate::shared_memory::read_host;
 use crate::store::{Plan, Store};
 use crate::sync::Arc;
+use hsa_replay_contract::Reason;
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::time::Instant;
@@ -45,6 +46,8 @@ struct Targets {
 #[derive(Clone, Copy, Debug)]
 enum Root {
     Argument(u32),
+    /// A hidden argument, by what it leads to.
+    Hidden(&'static str),
     Module,
 }
 
@@ -77,7 +80,7 @@ impl Window<'_> {
     /// which is not put back.
     pub(super) fn follow(
         &mut self,
-        pointers: &[Pointer],
+        arguments: &Arguments,
         plan: &Plan,
         store: &dyn Store,
     ) -> Result<Vec<bool>, Refusal> {
@@ -87,19 +90,28 @@ impl Window<'_> {
         }
         let outside = self.process.inventory.unrestored(self.agent.agent);
         let mut search = Search::new(plan, &outside, &self.process.inventory.mappings(self.agent.agent));
-        for pointer in pointers {
+        for pointer in &arguments.pointers {
+            let root = Root::Argument(pointer.argument);
             match search.targets.find(pointer.address) {
-                Some(Target::Captured(region)) => search.reach(region, Root::Argument(pointer.argument)),
+                Some(Target::Captured(region)) => search.reach(region, root),
                 // Accepted, so the kernel only reads there, or it is allowed.
-                Some(Target::Unrestored(_)) => self.search_host(&mut search, &outside, *pointer),
+                Some(Target::Unrestored(_)) => {
+                    self.search_host(&mut search, &outside, pointer.address, root)?;
+                }
                 // One past the end of an array belongs to the array.
                 None => {
                     if let Some(Target::Captured(region)) =
                         search.targets.find(pointer.address.wrapping_sub(1))
                     {
-                        search.reach(region, Root::Argument(pointer.argument));
+                        search.reach(region, root);
                     }
                 }
+            }
+        }
+        // Where they lead out of captured memory is the language runtime's affair: the user has let the kernel talk to it.
+        for &(what, address) in &arguments.hidden {
+            if let Some(Target::Captured(region)) = search.targets.find(address) {
+                search.reach(region, Root::Hidden(what));
             }
         }
         let own = self.kernel.loaded.as_ref().map(|loaded| loaded.executable);
@@ -114,7 +126,9 @@ impl Window<'_> {
             }
         }
         let start = Instant::now();
-        search.run(store);
+        if !search.run(store, self.deadline) {
+            return Err(out_of_time());
+        }
         tracing::debug!(
             "followed pointers through {} bytes in {} us",
             search.bytes,
@@ -127,21 +141,38 @@ impl Window<'_> {
         Ok(search.roots.iter().map(Option::is_some).collect())
     }
 
-    /// Looks through host memory that an argument leads to and that the kernel only reads.
-    fn search_host(&self, search: &mut Search<'_>, outside: &[Record], pointer: Pointer) {
-        let Some(record) = outside.iter().find(|record| {
-            matches!(record.exclusion(), Some(Exclusion::Host | Exclusion::Kernarg))
-                && record.region.contains(pointer.address)
-        }) else {
-            return;
+    /// Looks through host memory that an argument leads to and that the kernel only reads. What the host cannot read has no
+    /// pointers that could be found.
+    fn search_host(
+        &self,
+        search: &mut Search<'_>,
+        outside: &[Record],
+        address: u64,
+        root: Root,
+    ) -> Result<(), Refusal> {
+        let readable = |record: &&Record| {
+            matches!(
+                record.exclusion(),
+                Some(Exclusion::Host | Exclusion::Kernarg | Exclusion::Locked | Exclusion::Managed)
+            ) && record.region.contains(address)
         };
-        let (mut at, end) = (record.region.base.next_multiple_of(8), record.region.end());
-        while at < end {
-            let bytes = STEP.min(end - at);
-            let Some(address) = self.host_address(at, bytes) else { return };
-            search.words(at, &read_host(address, bytes), Root::Argument(pointer.argument));
-            at += bytes;
+        for record in outside.iter().filter(readable) {
+            let region = &record.region;
+            // Locked memory may have another address here.
+            let Some(here) = self.host_address(region.base, region.bytes) else { continue };
+            let memory = HostMemory::open();
+            let mut at = 0;
+            while at < region.bytes {
+                if Instant::now() >= self.deadline {
+                    return Err(out_of_time());
+                }
+                let bytes = STEP.min(region.bytes - at);
+                let Some(read) = memory.read(here + at, bytes) else { break };
+                search.words(region.base + at, &read, root);
+                at += bytes;
+            }
         }
+        Ok(())
     }
 
     fn sentence(&self, found: &Found, plan: &Plan) -> String {
@@ -156,6 +187,7 @@ impl Window<'_> {
                 let name = name.map_or(String::new(), |name| format!(" ({name})"));
                 format!("argument {argument}{name}")
             }
+            Root::Hidden(what) => (*what).to_owned(),
             Root::Module => match variable_at(plan, *at) {
                 Some(name) => format!("the variable {name}"),
                 None => "the variables of its module".to_owned(),
@@ -163,6 +195,13 @@ impl Window<'_> {
         };
         format!("{root} leads to the word at {at:#x}, which is the address {address:#x} of {what}")
     }
+}
+
+fn out_of_time() -> Refusal {
+    Refusal::with(
+        Reason::SnapshotIncomplete,
+        "the time for one window ended before its pointers were followed",
+    )
 }
 
 /// The variable that holds an address.
@@ -217,18 +256,22 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Follows everything that was reached.
-    fn run(&mut self, store: &dyn Store) {
+    /// Follows everything that was reached. False: there is no time for all of it.
+    fn run(&mut self, store: &dyn Store, deadline: Instant) -> bool {
         while let Some(at) = self.next.pop_front() {
             let (region, Some(root)) = (&self.plan.regions[at], self.roots[at]) else { continue };
             if region.is_gone() {
                 continue;
             }
             for piece in self.plan.pieces_of(at) {
+                if Instant::now() >= deadline {
+                    return false;
+                }
                 self.bytes += piece.bytes;
                 self.words(region.base + piece.offset, store.bytes(piece), root);
             }
         }
+        true
     }
 
     /// Looks at each aligned word of memory that lies at an address.

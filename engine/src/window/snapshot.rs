@@ -78,7 +78,7 @@ impl Window<'_> {
             bytes: plan.captured(),
             ns: nanoseconds(start.elapsed()),
         });
-        let reached = self.follow(&arguments.pointers, &plan, &*workspace.store)?;
+        let reached = self.follow(&arguments, &plan, &*workspace.store)?;
         Ok(Ready { plan, arguments, reached })
     }
 
