@@ -7,23 +7,39 @@
 //!
 //! Whoever writes a signal by other means starts it anew: its entry is forgotten. An entry that is missing or too low only
 //! makes a packet wait in software until the signal really has its value.
+//!
+//! No signal is read under a lock: its page may take its time, and other signals of the shard have nothing to do with it.
 
 use crate::handles::Signal;
-use crate::shared_memory::signal_value;
-use crate::sync::Mutex;
+use crate::host_memory::HostMemory;
+use crate::shared_memory::{signal_value, signal_value_address};
+use crate::sync::{Mutex, MutexGuard};
 use std::collections::HashMap;
 
 const SHARDS: usize = 16;
-/// Entries of a shard above which those without outstanding decrements are dropped.
+/// Entries of a shard above which those without outstanding decrements are dropped, at first.
 const TIDY: usize = 1024;
 
 /// Decrements under way, by signal.
 #[derive(Debug, Default)]
 pub(crate) struct Promises {
-    shards: [Mutex<HashMap<u64, Promise>>; SHARDS],
+    shards: [Mutex<Shard>; SHARDS],
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
+struct Shard {
+    promises: HashMap<u64, Promise>,
+    /// Entries above which it is tidied.
+    crowded: usize,
+}
+
+impl Default for Shard {
+    fn default() -> Self {
+        Self { promises: HashMap::new(), crowded: TIDY }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Promise {
     /// The signal's value when the entry was made.
     value: i64,
@@ -46,42 +62,88 @@ impl Promises {
         if signal.is_none() {
             return;
         }
-        let mut shard = self.shard(signal);
-        let now = signal_value(signal);
-        let outstanding = shard.get(&signal.0).map_or(0, |promise| promise.outstanding(now));
-        shard.insert(signal.0, Promise { value: now, count: outstanding + 1 });
-        if shard.len() > TIDY {
-            shard.retain(|&signal, promise| promise.outstanding(signal_value(Signal(signal))) > 0);
+        let crowded = {
+            let (mut shard, now, promise) = self.look(signal);
+            let outstanding = promise.map_or(0, |promise| promise.outstanding(now));
+            shard.promises.insert(signal.0, Promise { value: now, count: outstanding + 1 });
+            let crowded = shard.promises.len() > shard.crowded;
+            if crowded {
+                // Nobody else tidies it meanwhile.
+                shard.crowded = 2 * shard.promises.len();
+            }
+            crowded
+        };
+        if crowded {
+            self.tidy(signal);
         }
     }
 
     /// The engine decrements the signal itself.
     pub(crate) fn decremented(&self, signal: Signal) {
-        if let Some(promise) = self.shard(signal).get_mut(&signal.0) {
+        if let Some(promise) = self.shard(signal).promises.get_mut(&signal.0) {
             promise.value -= 1;
         }
     }
 
     /// The application wrote the signal, or destroyed it.
     pub(crate) fn forget(&self, signal: Signal) {
-        self.shard(signal).remove(&signal.0);
+        self.shard(signal).promises.remove(&signal.0);
     }
 
     /// The value that the signal will have when all that is on the hardware has ended.
     pub(crate) fn settled_value(&self, signal: Signal) -> i64 {
-        let shard = self.shard(signal);
-        let now = signal_value(signal);
-        let outstanding = shard.get(&signal.0).map_or(0, |promise| promise.outstanding(now));
-        now.saturating_sub(outstanding)
+        let (_, now, promise) = self.look(signal);
+        now.saturating_sub(promise.map_or(0, |promise| promise.outstanding(now)))
     }
 
     /// Whether nothing that is on the hardware will decrement the signal any more.
     pub(crate) fn is_settled(&self, signal: Signal) -> bool {
-        let shard = self.shard(signal);
-        shard.get(&signal.0).is_none_or(|promise| promise.outstanding(signal_value(signal)) == 0)
+        // The signal of a copy that has ended may be gone with its entry.
+        let known = self.shard(signal).promises.contains_key(&signal.0);
+        !known || {
+            let (_, now, promise) = self.look(signal);
+            promise.is_none_or(|promise| promise.outstanding(now) == 0)
+        }
     }
 
-    fn shard(&self, signal: Signal) -> crate::sync::MutexGuard<'_, HashMap<u64, Promise>> {
+    /// The signal's value, and what is known of it, at one time: the entry is the same before and after the value was read.
+    fn look(&self, signal: Signal) -> (MutexGuard<'_, Shard>, i64, Option<Promise>) {
+        let mut before = self.shard(signal).promises.get(&signal.0).copied();
+        loop {
+            let now = signal_value(signal);
+            let shard = self.shard(signal);
+            let promise = shard.promises.get(&signal.0).copied();
+            if promise == before {
+                return (shard, now, promise);
+            }
+            before = promise;
+        }
+    }
+
+    /// Drops the entries of a signal's shard that have nothing outstanding. Their signals may be destroyed, unseen.
+    fn tidy(&self, signal: Signal) {
+        let memory = HostMemory::open();
+        if !memory.is_safe() {
+            return;
+        }
+        let promises: Vec<(u64, Promise)> =
+            self.shard(signal).promises.iter().map(|(&signal, &promise)| (signal, promise)).collect();
+        let is_over = |(signal, promise): &(u64, Promise)| {
+            let read = memory.read(signal_value_address(Signal(*signal)), 8);
+            let value = read.and_then(|bytes| Some(i64::from_ne_bytes(bytes.try_into().ok()?)));
+            value.is_none_or(|now| promise.outstanding(now) == 0)
+        };
+        let over: Vec<(u64, Promise)> = promises.into_iter().filter(is_over).collect();
+        let mut shard = self.shard(signal);
+        for (signal, promise) in over {
+            if shard.promises.get(&signal) == Some(&promise) {
+                shard.promises.remove(&signal);
+            }
+        }
+        shard.crowded = TIDY.max(2 * shard.promises.len());
+    }
+
+    fn shard(&self, signal: Signal) -> MutexGuard<'_, Shard> {
         // Signals are blocks of at least 64 bytes.
         let shard = usize::try_from((signal.0 >> 6) % SHARDS as u64).unwrap_or(0);
         self.shards[shard].lock()
@@ -135,6 +197,52 @@ mod tests {
         promises.decremented(signal);
         fake.store_signal(signal, 2);
         assert_eq!(promises.settled_value(signal), 1);
+        fake.stop();
+    }
+
+    #[test]
+    fn a_destroyed_signal_among_many_is_dropped_unread_and_those_under_way_stay() {
+        let fake = Fake::new();
+        let promises = Promises::default();
+        // Signals of one shard, with one that lies nowhere among them.
+        let block = fake.allocate_host(64 * SHARDS as u64 * (TIDY as u64 + 2)).expect("memory");
+        let signals: Vec<Signal> = (block..).step_by(64 * SHARDS).take(TIDY).map(Signal).collect();
+        let gone = Signal(0x4000_0000);
+        promises.shard(gone).promises.insert(gone.0, Promise { value: 1, count: 1 });
+        for &signal in &signals {
+            fake.store_word(signal_value_address(signal), 1);
+            promises.note(signal);
+            if signal.0 % (128 * SHARDS as u64) == 0 {
+                fake.store_word(signal_value_address(signal), 0);
+            }
+        }
+        let last = Signal(block + 64 * SHARDS as u64 * TIDY as u64);
+        fake.store_word(signal_value_address(last), 1);
+        promises.note(last);
+        assert!(!promises.shard(gone).promises.contains_key(&gone.0), "it was never dropped");
+        assert!(!promises.is_settled(last));
+        let unsettled = signals.iter().filter(|&&signal| signal_value(signal) == 1);
+        assert!(unsettled.clone().all(|&signal| !promises.is_settled(signal)));
+        fake.stop();
+    }
+
+    #[test]
+    fn notes_of_several_threads_are_all_counted_while_the_hardware_decrements() {
+        const EACH: i64 = 2000;
+        let fake = Fake::new();
+        let promises = Promises::default();
+        let signal = fake.new_signal(4 * EACH);
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| (0..EACH).for_each(|_| promises.note(signal)));
+            }
+        });
+        assert_eq!(promises.settled_value(signal), 2 * EACH);
+        std::thread::scope(|scope| {
+            scope.spawn(|| (0..EACH).for_each(|_| fake.subtract_signal(signal, 1)));
+            scope.spawn(|| (0..EACH).for_each(|_| promises.note(signal)));
+        });
+        assert_eq!(promises.settled_value(signal), EACH, "each note is worth one decrement");
         fake.stop();
     }
 }

@@ -16,4 +16,4 @@ mod word;
 pub(crate) use block::{HostBlock, read_host};
 pub(crate) use object::{HardwareFacts, QueueObject};
 pub(crate) use ring::Ring;
-pub(crate) use signal::{set_ticks, signal_value, ticks};
+pub(crate) use signal::{set_ticks, signal_value, signal_value_address, ticks};

@@ -34,6 +34,11 @@ pub(crate) fn signal_value(signal: Signal) -> i64 {
     field(signal, VALUE).load(Ordering::Acquire).cast_signed()
 }
 
+/// Where a signal's value lies.
+pub(crate) fn signal_value_address(signal: Signal) -> u64 {
+    signal.0 + VALUE.0 as u64
+}
+
 /// The time stamps that the packet processor left in a signal: raw ticks of the agent's clock.
 pub(crate) fn ticks(signal: Signal) -> [u64; 2] {
     [START, END].map(|which| field(signal, which).load(Ordering::Acquire))
