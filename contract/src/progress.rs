@@ -106,22 +106,29 @@ impl Page {
 
     /// Takes a slot for the calling process, one that nobody had or one whose process has ended; `None` when there is none.
     pub fn claim(self) -> Option<Slot> {
-        let own = u64::from(std::process::id());
         let index = usize::try_from(self.words[CLAIMED_AT].fetch_add(1, Ordering::AcqRel)).ok()?;
-        if let Some(slot) = self.slots().nth(index) {
-            slot[PID].store(own, Ordering::Relaxed);
-            return Some(Slot { words: slot });
+        self.claim_from(index)
+    }
+
+    /// The same, beginning with the slot of this index. Whoever writes its number there first has it: a process that has been
+    /// given an index may be overtaken by one that looks for a slot that nobody has.
+    fn claim_from(self, index: usize) -> Option<Slot> {
+        let own = u64::from(std::process::id());
+        let take = |slot: &'static [AtomicU64], owner: u64| {
+            let taken = slot[PID].compare_exchange(owner, own, Ordering::AcqRel, Ordering::Relaxed);
+            taken.is_ok().then_some(Slot { words: slot })
+        };
+        if let Some(slot) = self.slots().nth(index).and_then(|slot| take(slot, 0)) {
+            return Some(slot);
         }
         self.slots().find_map(|slot| {
             let owner = slot[PID].load(Ordering::Acquire);
-            let is_mine = !lives(owner)
-                && slot[PID].compare_exchange(owner, own, Ordering::AcqRel, Ordering::Relaxed).is_ok();
-            if is_mine {
-                // It may have ended while it wrote.
+            let taken = if lives(owner) { None } else { take(slot, owner) };
+            // Its owner may have ended while it wrote.
+            taken.inspect(|_| {
                 let sequence = slot[SEQUENCE].load(Ordering::Relaxed);
                 slot[SEQUENCE].store(sequence.next_multiple_of(2), Ordering::Release);
-            }
-            is_mine.then_some(Slot { words: slot })
+            })
         })
     }
 
@@ -260,6 +267,16 @@ mod tests {
         }
         assert_eq!(reader.activities().len(), SLOTS);
         assert!(writer.claim().is_none());
+    }
+
+    #[test]
+    fn a_slot_is_given_to_one_although_another_was_about_to_take_it() {
+        let (_reader, writer, _file) = shared();
+        // All indices are given, and no slot is taken yet.
+        writer.words[CLAIMED_AT].store(SLOTS as u64, Ordering::Relaxed);
+        let overtaking = writer.claim().expect("a slot that nobody has");
+        let late = writer.claim_from(0).expect("another slot");
+        assert!(!std::ptr::eq(overtaking.words, late.words), "two workers write to one slot");
     }
 
     #[test]
