@@ -3,7 +3,7 @@
 use crate::agent::AgentState;
 use crate::fence::{self, FencedCopy, SyncCopy};
 use crate::handles::{Agent, Executable, HardwareQueue, Pool, Signal};
-use crate::inventory::{Classifier, Closed, Inventory, Record};
+use crate::inventory::{Classifier, Closed, Inventory, Later, Record, Region};
 use crate::process::Process;
 use crate::queue::SoftQueue;
 use crate::report::Report;
@@ -115,10 +115,32 @@ pub struct Freeing {
     record: Option<Record>,
 }
 
+impl Freeing {
+    /// Whether the memory is still being copied: the real call has to wait, see [`Engine::free_later`].
+    #[must_use]
+    pub fn is_late(&self) -> bool {
+        self.record.as_ref().is_some_and(|record| record.region.is_being_copied())
+    }
+}
+
 /// The mappings whose agent loses the right to write there by a call now under way.
 #[derive(Debug)]
 pub struct Closing {
     closed: Vec<Closed>,
+}
+
+/// The memory of an executable that is about to be destroyed.
+#[derive(Debug)]
+pub struct Destroying {
+    regions: Vec<Arc<Region>>,
+}
+
+impl Destroying {
+    /// Whether it is still being copied: the real call has to wait, see [`Engine::destroy_later`].
+    #[must_use]
+    pub fn is_late(&self) -> bool {
+        self.regions.iter().any(|region| region.is_being_copied())
+    }
 }
 
 /// What may go with an engine.
@@ -279,10 +301,12 @@ impl Engine {
         }
     }
 
-    /// Before the real free, unmap or detach. The record leaves the inventory at once; this waits at most for the chunks of
-    /// that very memory which are being copied now.
-    pub fn memory_freeing(&self, address: u64) -> Freeing {
-        let record = if self.is_stopped() { None } else { self.process.inventory.remove(address) };
+    /// Before the real free or detach. The record leaves the inventory at once; a thread that `may_wait` waits at most for the
+    /// chunks of that very memory which are being copied now. After the result of a thread that may not (the runtime's event
+    /// thread), see [`Freeing::is_late`].
+    pub fn memory_freeing(&self, address: u64, may_wait: bool) -> Freeing {
+        let stopped = self.is_stopped();
+        let record = if stopped { None } else { self.process.inventory.remove(address, may_wait) };
         Freeing { record }
     }
 
@@ -293,6 +317,23 @@ impl Engine {
         {
             self.process.inventory.put_back_excluded(&record);
         }
+    }
+
+    /// Instead of it, for a free that [`Freeing::is_late`]: `free` makes the real call when the memory is not being copied any
+    /// more, on a thread of the engine's or on this one, and says whether it has succeeded.
+    pub fn free_later(&self, freeing: Freeing, free: impl FnOnce() -> bool + Send + 'static) {
+        let process = Arc::clone(&self.process);
+        let Some(record) = freeing.record else {
+            free();
+            return;
+        };
+        let region = Arc::clone(&record.region);
+        Later::act([&region], move || {
+            if !free() {
+                tracing::warn!("memory at {:#x} could not be freed after a copy of it", record.region.base);
+                process.inventory.put_back_excluded(&record);
+            }
+        });
     }
 
     /// Before `hsa_amd_vmem_unmap`: as for a free, for all mappings that the range touches.
@@ -372,12 +413,28 @@ impl Engine {
         }
     }
 
-    /// Before `hsa_executable_destroy`: its memory is no longer captured or restored once this returns.
-    pub fn executable_destroying(&self, executable: Executable) {
-        if !self.is_stopped() {
-            self.process.code.destroy(executable);
-            self.process.kernels.renew();
+    /// Before `hsa_executable_destroy`: its memory is no longer captured or restored once this returns. A thread that `may_wait`
+    /// waits for the chunks of it that are being copied; for one that may not, see [`Destroying::is_late`].
+    pub fn executable_destroying(&self, executable: Executable, may_wait: bool) -> Destroying {
+        if self.is_stopped() {
+            return Destroying { regions: Vec::new() };
         }
+        let regions = self.process.code.destroy(executable);
+        for region in &regions {
+            if may_wait {
+                region.retire();
+            } else {
+                region.retire_at_once();
+            }
+        }
+        self.process.kernels.renew();
+        Destroying { regions }
+    }
+
+    /// For an executable whose destruction [`Destroying::is_late`]: `destroy` makes the real call when its memory is not being copied
+    /// any more, on a thread of the engine's or on this one.
+    pub fn destroy_later(&self, destroying: &Destroying, destroy: impl FnOnce() + Send + 'static) {
+        Later::act(&destroying.regions, destroy);
     }
 }
 

@@ -42,7 +42,7 @@ mod worker;
 
 pub use control::Named;
 pub use engine::{
-    Access, Allocation, AsyncCopy, Attachments, Closing, Engine, Freeing, Source, StartError, Unmapped,
-    Unmapping,
+    Access, Allocation, AsyncCopy, Attachments, Closing, Destroying, Engine, Freeing, Source, StartError,
+    Unmapped, Unmapping,
 };
 pub use fence::SyncCopy;

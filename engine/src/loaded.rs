@@ -36,7 +36,7 @@ impl LoadedCode {
             Arc::new(Region::new(RegionKind::Module(module), base, size, agent))
         });
         let before = self.regions.write().insert(executable, regions.collect());
-        retire(before);
+        before.into_iter().flatten().for_each(|region| region.retire());
     }
 
     /// The application gives a variable of the executable its memory.
@@ -49,12 +49,11 @@ impl LoadedCode {
         self.defined.read().get(&executable).cloned().unwrap_or_default()
     }
 
-    /// Before a destroy: waits for the chunk of its memory that is being copied.
-    pub(crate) fn destroy(&self, executable: Executable) {
+    /// Before a destroy: gives the regions that are to be retired.
+    pub(crate) fn destroy(&self, executable: Executable) -> Vec<Arc<Region>> {
         self.modules.destroyed(executable);
         self.defined.write().remove(&executable);
-        let before = self.regions.write().remove(&executable);
-        retire(before);
+        self.regions.write().remove(&executable).unwrap_or_default()
     }
 
     /// The kernel of a packet's kernel object.
@@ -72,11 +71,5 @@ impl LoadedCode {
         self.modules.regions(agent).map_err(|error| error.to_string())?;
         let regions = self.regions.read();
         Ok(regions.values().flatten().filter(|region| region.owner == agent).cloned().collect())
-    }
-}
-
-fn retire(regions: Option<Vec<Arc<Region>>>) {
-    for region in regions.into_iter().flatten() {
-        region.retire();
     }
 }

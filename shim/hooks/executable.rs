@@ -2,11 +2,12 @@
 
 use std::ffi::{c_char, c_void};
 
+use hsa_replay_engine::Destroying;
 use hsa_replay_engine::handles::Executable;
 use hsa_sys::{HSA_STATUS_SUCCESS, hsa_agent_t, hsa_executable_t, hsa_status_t};
 
 use crate::forward::real;
-use crate::{debugger, life};
+use crate::{debugger, event_thread, life};
 
 pub unsafe extern "C" fn hsa_executable_freeze(
     executable: hsa_executable_t,
@@ -22,7 +23,22 @@ pub unsafe extern "C" fn hsa_executable_freeze(
 }
 
 pub unsafe extern "C" fn hsa_executable_destroy(executable: hsa_executable_t) -> hsa_status_t {
-    life::with(|engine| engine.executable_destroying(Executable(executable.handle)));
+    let destroying = life::with(|engine| {
+        engine.executable_destroying(Executable(executable.handle), event_thread::may_wait())
+    });
+    if let Some(destroying) = destroying.filter(Destroying::is_late) {
+        life::with(|engine| {
+            engine.destroy_later(&destroying, move || {
+                // SAFETY: the caller has given the executable up, and has been told that it is gone.
+                let status = unsafe { real!(hsa_executable_destroy)(executable) };
+                if status != HSA_STATUS_SUCCESS {
+                    tracing::warn!("an executable could not be destroyed after a copy: {status:#x}");
+                }
+                debugger::follow();
+            });
+        });
+        return HSA_STATUS_SUCCESS;
+    }
     // SAFETY: the caller's obligations are passed on.
     let status = unsafe { real!(hsa_executable_destroy)(executable) };
     debugger::follow();

@@ -12,7 +12,7 @@ use hsa_sys::{
 use parking_lot::Mutex;
 
 use crate::forward::real;
-use crate::life;
+use crate::{event_thread, life};
 
 /// Tells the engine of memory at the address that a successful call has written to `place`.
 ///
@@ -30,13 +30,35 @@ unsafe fn allocated(status: hsa_status_t, place: *mut *mut c_void, bytes: usize,
     }
 }
 
-/// Makes a call that frees, unmaps or detaches memory, around which the engine's record of it goes.
-pub fn freeing(address: *mut c_void, call: impl FnOnce() -> hsa_status_t) -> hsa_status_t {
-    let freeing = life::with(|engine| engine.memory_freeing(address.addr() as u64));
-    let status = call();
-    if let Some(freeing) = freeing {
-        life::with(|engine| engine.memory_freed(freeing, status == HSA_STATUS_SUCCESS));
+/// An address on its way to another thread.
+#[derive(Clone, Copy)]
+pub struct Address(usize);
+
+impl Address {
+    pub fn pointer(self) -> *mut c_void {
+        std::ptr::with_exposed_provenance_mut(self.0)
     }
+}
+
+/// Makes a call that frees or detaches memory, around which the engine's record of it goes. On the runtime's event thread
+/// nothing waits: a call for memory that a window is copying is made when the copy has ended, and succeeds here.
+pub fn freeing(
+    address: *mut c_void,
+    call: impl FnOnce(*mut c_void) -> hsa_status_t + Send + 'static,
+) -> hsa_status_t {
+    let number = Address(address.expose_provenance());
+    let Some(freeing) =
+        life::with(|engine| engine.memory_freeing(address.addr() as u64, event_thread::may_wait()))
+    else {
+        return call(address);
+    };
+    if freeing.is_late() {
+        let late = move || call(number.pointer()) == HSA_STATUS_SUCCESS;
+        life::with(|engine| engine.free_later(freeing, late));
+        return HSA_STATUS_SUCCESS;
+    }
+    let status = call(address);
+    life::with(|engine| engine.memory_freed(freeing, status == HSA_STATUS_SUCCESS));
     status
 }
 
@@ -55,7 +77,7 @@ pub unsafe extern "C" fn hsa_amd_memory_pool_allocate(
 
 pub unsafe extern "C" fn hsa_amd_memory_pool_free(address: *mut c_void) -> hsa_status_t {
     // SAFETY: the caller's obligations are passed on.
-    freeing(address, || unsafe { real!(hsa_amd_memory_pool_free)(address) })
+    freeing(address, |address| unsafe { real!(hsa_amd_memory_pool_free)(address) })
 }
 
 pub unsafe extern "C" fn hsa_memory_allocate(
@@ -72,7 +94,7 @@ pub unsafe extern "C" fn hsa_memory_allocate(
 
 pub unsafe extern "C" fn hsa_memory_free(address: *mut c_void) -> hsa_status_t {
     // SAFETY: the caller's obligations are passed on.
-    freeing(address, || unsafe { real!(hsa_memory_free)(address) })
+    freeing(address, |address| unsafe { real!(hsa_memory_free)(address) })
 }
 
 /// Host memory that becomes visible to agents: known, so that pointers which lead there are.
@@ -154,7 +176,7 @@ pub unsafe extern "C" fn hsa_amd_ipc_memory_attach(
 
 pub unsafe extern "C" fn hsa_amd_ipc_memory_detach(address: *mut c_void) -> hsa_status_t {
     // SAFETY: the caller's obligations are passed on.
-    freeing(address, || unsafe { real!(hsa_amd_ipc_memory_detach)(address) })
+    freeing(address, |address| unsafe { real!(hsa_amd_ipc_memory_detach)(address) })
 }
 
 #[allow(clippy::too_many_arguments, reason = "the signature is ROCr's")]
@@ -190,7 +212,7 @@ pub unsafe extern "C" fn hsa_amd_interop_map_buffer(
 
 pub unsafe extern "C" fn hsa_amd_interop_unmap_buffer(address: *mut c_void) -> hsa_status_t {
     // SAFETY: the caller's obligations are passed on.
-    freeing(address, || unsafe { real!(hsa_amd_interop_unmap_buffer)(address) })
+    freeing(address, |address| unsafe { real!(hsa_amd_interop_unmap_buffer)(address) })
 }
 
 pub unsafe extern "C" fn hsa_amd_svm_attributes_set(

@@ -10,7 +10,7 @@ mod region;
 
 pub(crate) use classify::Classifier;
 pub(crate) use mappings::Closed;
-pub(crate) use region::{Asked, Exclusion, Held, Physical, Pin, Region, RegionKind};
+pub(crate) use region::{Asked, Exclusion, Held, Later, Physical, Pin, Region, RegionKind};
 
 use crate::handles::Agent;
 use crate::sync::{Arc, AtomicU64, Ordering, RwLock};
@@ -86,15 +86,24 @@ impl Inventory {
         }
     }
 
-    /// Takes the record of an allocation out and waits for the chunk of it that is being copied.
-    pub(crate) fn remove(&self, address: u64) -> Option<Record> {
+    /// Takes the record of an allocation out and waits for the chunk of it that is being copied, if it may.
+    pub(crate) fn remove(&self, address: u64, may_wait: bool) -> Option<Record> {
         let record = self.records.write().remove(&address)?;
-        self.forget(&record);
+        if may_wait {
+            self.forget(&record);
+        } else {
+            record.region.retire_at_once();
+            self.forget_kernarg(&record);
+        }
         Some(record)
     }
 
     fn forget(&self, record: &Record) {
         record.region.retire();
+        self.forget_kernarg(record);
+    }
+
+    fn forget_kernarg(&self, record: &Record) {
         // Any record may have been remembered as kernarg memory; only excluded ones are.
         if record.exclusion().is_some() {
             self.kernarg_epoch.fetch_add(1, Ordering::AcqRel);

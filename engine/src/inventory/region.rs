@@ -2,7 +2,7 @@
 
 use crate::code::ModuleRegion;
 use crate::handles::Agent;
-use crate::sync::{Arc, AtomicBool, AtomicU8, Condvar, Mutex, Ordering};
+use crate::sync::{Arc, AtomicBool, AtomicU8, AtomicUsize, Condvar, Mutex, Ordering};
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -89,6 +89,51 @@ struct Use {
     copies: usize,
     /// Windows that are about to put it back, or at it.
     pins: usize,
+    /// What is done when the last copy has ended.
+    then: Vec<Later>,
+}
+
+/// Something that is done when the last copy of several regions has ended, by whoever ends it: a free on a thread that may
+/// not wait.
+#[derive(Clone)]
+pub(crate) struct Later(Arc<Postponed>);
+
+struct Postponed {
+    /// Regions that are being copied, and one more while they are counted.
+    left: AtomicUsize,
+    act: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+}
+
+impl std::fmt::Debug for Later {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Later").field(&self.0.left).finish()
+    }
+}
+
+impl Later {
+    /// Acts when no copy of these regions is under way, which may be now. None begins: the regions are gone.
+    pub(crate) fn act<'a>(
+        regions: impl IntoIterator<Item = &'a Arc<Region>>,
+        act: impl FnOnce() + Send + 'static,
+    ) {
+        let act: Box<dyn FnOnce() + Send> = Box::new(act);
+        let later = Self(Arc::new(Postponed { left: AtomicUsize::new(1), act: Mutex::new(Some(act)) }));
+        for region in regions {
+            let mut used = region.used.lock();
+            if used.copies > 0 {
+                later.0.left.fetch_add(1, Ordering::AcqRel);
+                used.then.push(later.clone());
+            }
+        }
+        later.settle();
+    }
+
+    fn settle(&self) {
+        if self.0.left.fetch_sub(1, Ordering::AcqRel) == 1 {
+            let act = self.0.act.lock().take();
+            act.into_iter().for_each(|act| act());
+        }
+    }
 }
 
 impl Region {
@@ -156,6 +201,16 @@ impl Region {
     /// The memory is about to go: no copy of it begins any more, and the one under way is waited for.
     pub(crate) fn retire(&self) {
         self.retire_until(|used| used.copies == 0);
+    }
+
+    /// The same on a thread that does not wait: copies may still be under way, see [`Later`].
+    pub(crate) fn retire_at_once(&self) {
+        self.retire_until(|_| true);
+    }
+
+    /// Whether a copy of it is under way.
+    pub(crate) fn is_being_copied(&self) -> bool {
+        self.used.lock().copies > 0
     }
 
     /// The same for memory that stays, at another address or with other rights: what a window has left there is put back first.
@@ -227,8 +282,12 @@ pub(crate) struct Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        self.region.used.lock().copies -= 1;
+        let mut used = self.region.used.lock();
+        used.copies -= 1;
+        let then = if used.copies == 0 { std::mem::take(&mut used.then) } else { Vec::new() };
+        drop(used);
         self.region.unused.notify_all();
+        then.iter().for_each(Later::settle);
     }
 }
 

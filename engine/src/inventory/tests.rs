@@ -28,17 +28,17 @@ fn an_allocation_is_captured_from_its_call_to_its_free() {
     allocate(&inventory, 0x1000, 0x100);
     assert_eq!(bases(&inventory), [0x1000, 0x2000]);
     assert!(inventory.trackable(PEER).is_empty());
-    assert!(inventory.remove(0x1000).is_some());
+    assert!(inventory.remove(0x1000, true).is_some());
     assert_eq!(bases(&inventory), [0x2000]);
-    assert!(inventory.remove(0x1000).is_none());
+    assert!(inventory.remove(0x1000, true).is_none());
 }
 
 #[test]
 fn an_interior_or_null_pointer_frees_nothing() {
     let inventory = inventory();
     allocate(&inventory, 0x1000, 0x100);
-    assert!(inventory.remove(0x1010).is_none());
-    assert!(inventory.remove(0).is_none());
+    assert!(inventory.remove(0x1010, true).is_none());
+    assert!(inventory.remove(0, true).is_none());
     assert_eq!(bases(&inventory), [0x1000]);
 }
 
@@ -47,7 +47,7 @@ fn the_same_address_allocated_again_is_another_region() {
     let inventory = inventory();
     allocate(&inventory, 0x1000, 0x100);
     let first = inventory.trackable(GPU).remove(0);
-    inventory.remove(0x1000);
+    inventory.remove(0x1000, true);
     allocate(&inventory, 0x1000, 0x100);
     let second = inventory.trackable(GPU).remove(0);
     assert!(first.is_gone() && !second.is_gone());
@@ -69,7 +69,7 @@ fn a_free_that_was_not_seen_is_noticed_by_the_next_allocation() {
 fn memory_that_could_not_be_freed_is_there_but_not_captured() {
     let inventory = inventory();
     allocate(&inventory, 0x1000, 0x100);
-    let record = inventory.remove(0x1000).expect("is there");
+    let record = inventory.remove(0x1000, true).expect("is there");
     inventory.put_back_excluded(&record);
     assert!(bases(&inventory).is_empty());
     assert_eq!(inventory.find(0x1080).and_then(|record| record.exclusion()), Some(Exclusion::FailedFree));
@@ -90,7 +90,7 @@ fn freeing_memory_that_held_arguments_invalidates_what_queues_remember() {
     allocate(&inventory, 0x1000, 0x100);
     inventory.mark_kernarg(0x1000);
     let epoch = inventory.kernarg_epoch();
-    inventory.remove(0x1000);
+    inventory.remove(0x1000, true);
     assert_ne!(inventory.kernarg_epoch(), epoch);
 }
 
@@ -207,7 +207,7 @@ fn a_free_waits_for_the_chunk_being_copied_and_no_copy_begins_after_it() {
     let copying = region.hold().expect("live");
     let freeing = std::thread::spawn({
         let inventory = std::sync::Arc::clone(&inventory);
-        move || inventory.remove(0x1000).is_some()
+        move || inventory.remove(0x1000, true).is_some()
     });
     while !region.is_gone() {
         std::hint::spin_loop();
@@ -335,4 +335,27 @@ fn a_change_of_access_waits_until_the_memory_is_put_back_as_a_whole() {
     inventory.access(0x7000..0x7100, Access { agent: GPU, writes: true });
     let _pin = region(0x7000).pin().expect("live");
     inventory.unmap(&(0x7000..0x7100));
+}
+
+#[test]
+fn a_free_that_may_not_wait_is_done_when_the_copies_have_ended() {
+    let inventory = inventory();
+    for address in [0x1000, 0x2000] {
+        allocate(&inventory, address, 0x100);
+    }
+    let regions = inventory.trackable(GPU);
+    let copies: Vec<_> = regions.iter().map(|region| region.hold().expect("live")).collect();
+    assert!(inventory.remove(0x1000, false).is_some() && inventory.remove(0x2000, false).is_some());
+    assert!(regions.iter().all(|region| region.hold().is_none() && region.is_being_copied()));
+    let freed = Arc::new(AtomicU64::new(0));
+    let count = Arc::clone(&freed);
+    Later::act(&regions, move || _ = count.fetch_add(1, Ordering::SeqCst));
+    for copy in copies {
+        assert_eq!(freed.load(Ordering::SeqCst), 0, "a device may still be at it");
+        drop(copy);
+    }
+    assert_eq!(freed.load(Ordering::SeqCst), 1);
+    let count = Arc::clone(&freed);
+    Later::act(&regions, move || _ = count.fetch_add(1, Ordering::SeqCst));
+    assert_eq!(freed.load(Ordering::SeqCst), 2, "nobody is at it");
 }

@@ -35,7 +35,7 @@ fn memory_of_a_module_unloaded_during_a_window_is_left_alone() {
         rig.fake.hold_kernel(rig.kernel(COUNT));
         let counted = queue.dispatch(COUNT, &[out]);
         rig.fake.wait_for_held(rig.kernel(COUNT));
-        rig.engine.executable_destroying(Executable(2));
+        rig.engine.executable_destroying(Executable(2), true);
         replace(&rig, module, MODULE_BYTES);
         rig.fake.release();
         queue.wait(counted);

@@ -229,7 +229,7 @@ fn memory_of_an_unloaded_executable_is_not_captured() {
     rig.load(Executable(2), second);
     let queue = rig.queue(16);
     queue.run(COUNT, &[out]);
-    rig.engine.executable_destroying(Executable(2));
+    rig.engine.executable_destroying(Executable(2), true);
     rig.fake.machine(|machine| machine.free(second));
     queue.run(COUNT, &[out]);
     let (records, _) = rig.finish();

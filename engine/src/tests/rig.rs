@@ -178,7 +178,7 @@ impl Rig {
 
     /// What the hook does around a free.
     pub(super) fn free(&self, address: u64) {
-        let freeing = self.engine.memory_freeing(address);
+        let freeing = self.engine.memory_freeing(address, true);
         self.fake.machine(|machine| machine.free(address));
         self.engine.memory_freed(freeing, true);
     }

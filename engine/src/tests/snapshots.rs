@@ -43,7 +43,7 @@ fn a_window_with_nothing_to_capture_is_replayed() {
     let queue = rig.queue(16);
     let mut packet = queue.packet(COUNT, &[0; 64], rig.fake.new_signal(1));
     packet[4] = object;
-    rig.engine.executable_destroying(Executable(1));
+    rig.engine.executable_destroying(Executable(1), true);
     queue.submit(packet);
     queue.wait(Signal(packet[7]));
     let record = rig.finish().0.remove(0);

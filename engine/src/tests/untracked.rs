@@ -262,7 +262,7 @@ fn module_variables_too_large_to_capture_decline_while_they_are_loaded() {
         rig.load_oversized(Executable(2), MAX_SEGMENT + 1);
         let queue = rig.queue(16);
         queue.run(SCALE, &[data]);
-        rig.engine.executable_destroying(Executable(2));
+        rig.engine.executable_destroying(Executable(2), true);
         queue.run(SCALE, &[data]);
         let (records, _) = rig.finish();
         assert_eq!((records[0].outcome, records[1].outcome), (expected, Outcome::Replayed));
