@@ -171,6 +171,26 @@ proptest! {
     }
 
     #[test]
+    fn any_bytes_behind_a_valid_header_never_panic(
+        object in 0..OBJECTS.len(),
+        header in prop_oneof![Just(64_usize), Just(64 + 56 * 9)],
+        rest in prop::collection::vec(any::<u8>(), 0..4096),
+    ) {
+        let mut bytes = OBJECTS[object][..header].to_vec();
+        bytes.extend(rest);
+        read_everything(&bytes);
+    }
+
+    #[test]
+    fn any_symbol_has_a_name_in_proportion(symbol in prop_oneof![
+        "\\PC{0,60}",
+        "_Z[0-9A-Za-z_.]{0,80}",
+        "_ZN?[0-9]{1,2}[a-zA-Z_]{0,12}(I[A-Za-z0-9_]{0,20}E)*(S[0-9A-Z_]{0,3}_|T[0-9]?_|P|K|R|L|X|J){0,30}E?[a-z]{0,6}",
+    ]) {
+        prop_assert!(code_object::demangle(&symbol).len() <= 4096.max(symbol.len() * 64) + symbol.len());
+    }
+
+    #[test]
     fn moved_pieces_never_panic(
         object in 0..OBJECTS.len(),
         from in any::<prop::sample::Index>(), to in any::<prop::sample::Index>(), length in 1..512_usize,

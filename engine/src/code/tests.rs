@@ -3,6 +3,7 @@
 use super::*;
 use crate::handles::{Agent, Executable};
 use crate::runtime::{LoadedCodeObject, RuntimeError};
+use proptest::prelude::*;
 
 /// Two kernels; one writable segment of 0x114 bytes at 0x42e8 with five variables.
 const VARIABLES: &[u8] = include_bytes!("../../../code-object/tests/data/variables-v5.co");
@@ -197,4 +198,40 @@ fn enlarge_segment(image: &mut [u8], size: u64) {
         .find(|&at| image[at..at + 4] == [1, 0, 0, 0] && image[at + 16..at + 24] == SEGMENT.to_le_bytes())
         .expect("the segment has its header");
     image[at + 40..at + 48].copy_from_slice(&size.to_le_bytes());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    #[test]
+    fn whatever_the_loader_reports_is_taken_in_or_named_and_lies_in_its_memory(
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..8),
+        load_base in any::<u64>(),
+        load_size in prop_oneof![Just(0x5000_u64), any::<u64>()],
+        load_delta in prop_oneof![Just(None), any::<i64>().prop_map(Some)],
+    ) {
+        let mut image = VARIABLES.to_vec();
+        for (at, value) in changes {
+            let at = at.index(image.len());
+            image[at] = value;
+        }
+        let load_delta = load_delta.unwrap_or(load_base.cast_signed());
+        let object = LoadedCodeObject { agent: Some(GPU), load_base, load_size, load_delta, image };
+        let modules = Modules::new();
+        let frozen = load(&modules, FIRST, object);
+        let end = u128::from(load_base) + u128::from(load_size);
+        for region in &frozen.regions {
+            prop_assert!(region.base >= load_base && u128::from(region.base) + u128::from(region.size) <= end);
+            let mut offset = 0;
+            for part in &region.parts {
+                prop_assert_eq!(part.offset, offset);
+                offset += part.size;
+            }
+            prop_assert_eq!(offset, region.size);
+        }
+        prop_assert!(frozen.errors.iter().all(|error| !error.to_string().is_empty()));
+        prop_assert_eq!(modules.regions(GPU).is_err(), !frozen.errors.is_empty());
+        modules.destroyed(FIRST);
+        prop_assert!(modules.regions(GPU).is_ok_and(|regions| regions.is_empty()));
+    }
 }
