@@ -614,11 +614,12 @@ impl Engine {
         }
     }
 
-    /// In the error callback of a real queue, before the application's own callback is called with our object: parked packets
-    /// stay where they are and no window touches the queue any more.
+    /// In the error callback of a real queue, before the application's own callback is called with our object: no window touches the
+    /// queue any more, nothing is forwarded, and the object shows what is on the hardware queue.
     pub fn queue_failed(&self, object: u64) {
         if let Some(queue) = self.queue(object) {
             queue.kill();
+            queue.show_hardware();
         }
     }
 

@@ -77,6 +77,13 @@ impl HardwareRing {
         self.runtime.queue_read_index(self.queue)
     }
 
+    /// What is between the queue's own indices; `None` for a packet that is done with.
+    pub(crate) fn pending(&self) -> Vec<Option<Packet>> {
+        let read = self.read_index();
+        let write = self.runtime.queue_write_index(self.queue).min(read.saturating_add(self.slots()));
+        (read..write).map(|index| self.facts.ring.packet(index)).collect()
+    }
+
     /// Whether a packet can be written now. Asks the queue for its read index only when the last one is used up.
     pub(crate) fn has_space(&self, position: &mut Position) -> bool {
         if position.write - position.read < self.slots() {

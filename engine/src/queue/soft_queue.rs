@@ -151,6 +151,23 @@ impl SoftQueue {
         self.dead.store(true, Ordering::Release);
     }
 
+    /// After a failure, once it is dead: whoever looks for the packet that failed, as HIP does before it aborts, finds what is on
+    /// the hardware queue, as without us. Nothing is taken from our ring any more.
+    pub(crate) fn show_hardware(&self) {
+        let write = self.object.write_index().load(Ordering::Acquire);
+        let mut pending = self.hardware.pending();
+        // Barriers of the engine's own may be more than the program has ever written.
+        pending.truncate(usize::try_from(write).unwrap_or(usize::MAX));
+        let read = write - pending.len() as u64;
+        for (index, packet) in (read..).zip(&pending) {
+            match packet {
+                Some(packet) => self.object.ring().write(index, packet),
+                None => self.object.ring().invalidate(index),
+            }
+        }
+        self.object.set_read_index(read);
+    }
+
     /// Gives a completion to the application, unless the queue is dead: its signals may be gone then.
     pub(crate) fn unless_dead(&self, complete: impl FnOnce()) {
         let _completing = self.completing.lock();
