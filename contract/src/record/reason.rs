@@ -48,6 +48,8 @@ reasons! {
     Cooperative = "cooperative",
     /// The kernel talks to the host (`printf`, `assert`, `malloc`), which would hear it once per pass.
     Hostcall = "hostcall",
+    /// The kernel enqueues kernels itself (OpenCL's device queues), which would run once per pass.
+    DeviceEnqueue = "device_enqueue",
     /// The kernel is a collective, or one is in flight: it waits for other processes or agents.
     Collective = "collective",
     /// The kernel waits for the host or another queue and never drains, or such a kernel is in flight.

@@ -15,6 +15,7 @@ use crate::runtime::{Runtime, RuntimeError, RuntimeResult};
 use crate::sync::Arc;
 use hsa_sys::{amd_queue_v2_t, hsa_queue_t};
 use std::mem::{ManuallyDrop, offset_of};
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes of the object: the copied page and the page with the link.
@@ -113,6 +114,11 @@ impl QueueObject {
     /// The address that the application holds.
     pub(crate) fn address(&self) -> u64 {
         self.memory.address()
+    }
+
+    /// Where it lies, with its ring.
+    pub(crate) fn range(&self) -> Range<u64> {
+        self.address()..self.address() + self.memory.bytes()
     }
 
     pub(crate) fn ring(&self) -> &Ring {

@@ -91,12 +91,17 @@ impl Rig {
 
     /// Loads the image with `scale` under another name of the same length, and gives that kernel's object.
     pub(super) fn load_renamed(&self, executable: Executable, name: &str) -> u64 {
-        assert_eq!(name.len(), SCALE.len());
+        self.load_changed(executable, SCALE, name)
+    }
+
+    /// Loads the image with a text replaced by another of the same length, and gives the object of `scale`.
+    pub(super) fn load_changed(&self, executable: Executable, before: &str, after: &str) -> u64 {
+        assert_eq!(before.len(), after.len());
         let mut image = IMAGE.to_vec();
         let mut at = 0;
-        while at + name.len() <= image.len() {
-            if image[at..].starts_with(SCALE.as_bytes()) {
-                image[at..at + name.len()].copy_from_slice(name.as_bytes());
+        while at + before.len() <= image.len() {
+            if image[at..].starts_with(before.as_bytes()) {
+                image[at..at + before.len()].copy_from_slice(after.as_bytes());
             }
             at += 1;
         }

@@ -318,3 +318,31 @@ fn a_table_that_the_program_has_given_back_holds_nothing() {
     rig.engine.memory_allocated(&gone);
     assert_eq!(scale(rig, data, gone.address).outcome, Outcome::Replayed);
 }
+
+#[test]
+fn a_kernel_that_enqueues_kernels_itself_runs_once() {
+    let rig = Rig::new();
+    // The compiler lists the device queue where a kernel uses it.
+    let object = rig.load_changed(Executable(2), "hidden_block_count_x", "hidden_default_queue");
+    rig.fake.kernel(object, |_, _| {});
+    let queue = rig.queue(16);
+    let signal = rig.fake.new_signal(1);
+    let mut packet = queue.packet(SCALE, &[rig.allocate(64)], signal);
+    packet[4] = object;
+    queue.submit(packet);
+    queue.wait(signal);
+    let record = rig.finish().0.remove(0);
+    assert_eq!((record.outcome, record.reason), (Outcome::Declined, Some(Reason::DeviceEnqueue)));
+}
+
+#[test]
+fn a_queue_that_is_found_in_memory_declines() {
+    let rig = Rig::new();
+    let table = rig.allocate(64);
+    rig.fake.kernel(rig.kernel(SCALE), |_, _| {});
+    let queue = rig.queue(16);
+    rig.fake.machine(|machine| machine.write(table, &queue.object.to_le_bytes()));
+    queue.run(SCALE, &[table, 0]);
+    let detail = declined(&rig.finish().0.remove(0));
+    assert!(detail.ends_with("of a queue"), "{detail}");
+}

@@ -58,6 +58,10 @@ impl Window<'_> {
         if metadata.host_calls() == HostCalls::Yes && !self.allow(Allow::Hostcall) {
             return Err(Refusal::new(Reason::Hostcall));
         }
+        // What it enqueued in one pass would stay in the program's queues and run after the window, once for each pass.
+        if kernel.enqueues && metadata.hidden_argument(&HiddenKind::MultigridSyncArg).is_none() {
+            return Err(Refusal::new(Reason::DeviceEnqueue));
+        }
         let kernarg = self.read_kernarg(metadata.kernarg_segment_size)?;
         self.record.arguments = Some(self.describe_arguments(metadata, &kernarg, &modules));
         // HIP 5.7 leaves whatever lies in the slot of a kernel that is not launched cooperatively.

@@ -89,7 +89,11 @@ impl Window<'_> {
             return Ok(vec![true; plan.regions.len()]);
         }
         let outside = self.process.inventory.unrestored(self.agent.agent);
-        let mut search = Search::new(plan, &outside, &self.process.inventory.mappings(self.agent.agent));
+        let mappings = self.process.inventory.mappings(self.agent.agent);
+        let queues = self.agent.queues();
+        // Who finds a queue may enqueue: its packets would run once for each pass.
+        let queues = queues.iter().map(|queue| (queue.object().range(), Target::Unrestored("a queue")));
+        let mut search = Search::new(plan, &outside, &mappings, queues);
         for pointer in &arguments.pointers {
             let root = Root::Argument(pointer.argument);
             match search.targets.find(pointer.address) {
@@ -214,7 +218,12 @@ fn variable_at(plan: &Plan, address: u64) -> Option<&str> {
 }
 
 impl<'a> Search<'a> {
-    fn new(plan: &'a Plan, outside: &[Record], mappings: &[Arc<Region>]) -> Self {
+    fn new(
+        plan: &'a Plan,
+        outside: &[Record],
+        mappings: &[Arc<Region>],
+        others: impl Iterator<Item = (Range<u64>, Target)>,
+    ) -> Self {
         let mut siblings: HashMap<u64, Vec<usize>> = HashMap::new();
         for (at, region) in plan.regions.iter().enumerate() {
             if let Some(physical) = region.physical() {
@@ -234,7 +243,7 @@ impl<'a> Search<'a> {
         });
         Self {
             plan,
-            targets: Targets::new(captured.chain(aliases).chain(unrestored).collect()),
+            targets: Targets::new(captured.chain(aliases).chain(unrestored).chain(others).collect()),
             siblings,
             roots: vec![None; plan.regions.len()],
             next: VecDeque::new(),
