@@ -74,6 +74,7 @@ impl Classifier {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     const GPU: Agent = Agent(0x10);
     const HOST: Agent = Agent(0x20);
@@ -96,6 +97,29 @@ mod tests {
         assert_eq!(classify(GPU, 4 | 1, 0), Some(Exclusion::Kernarg));
         assert_eq!(classify(HOST, 4, 0), Some(Exclusion::Host));
         assert_eq!(classify(HOST, 2 | 1, 0), Some(Exclusion::Kernarg));
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_the_flags_nothing_but_plain_coarse_device_memory_is_captured(
+            gpu in any::<bool>(), global in any::<bool>(), global_flags in 0..64_u32, flags in 0..64_u32,
+        ) {
+            let (pool, agent) = (Pool(7), if gpu { GPU } else { HOST });
+            let facts = PoolFacts { pool, agent, global_flags, global };
+            let classifier = Classifier::new(vec![facts], [GPU]);
+            let allocation = |source| Allocation { address: 0x1000, bytes: 64, source };
+            let plain = gpu && global && global_flags & 4 != 0 && global_flags & (1 | 8) == 0;
+            let captured = |source| classifier.classify(&allocation(source)) == (agent, None);
+            prop_assert_eq!(captured(Source::Pool { pool, flags }), plain && flags & 4 == 0);
+            prop_assert_eq!(captured(Source::Region { region: pool }), plain);
+            let mapped = Source::VirtualMemory { pool: Some(pool), physical: 1, offset: 0 };
+            let no_access = classifier.classify(&allocation(mapped)).1 == Some(Exclusion::NoAccess);
+            prop_assert_eq!(no_access, plain, "until it is opened to its agent");
+            let imported = Source::VirtualMemory { pool: None, physical: 1, offset: 0 };
+            for source in [imported, Source::IpcImport, Source::Interop, Source::Managed, Source::Locked] {
+                prop_assert!(classifier.classify(&allocation(source)).1.is_some());
+            }
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@ use super::*;
 use crate::handles::Pool;
 use crate::runtime::PoolFacts;
 use crate::{Access, Source, Unmapped};
+use proptest::prelude::*;
 
 const GPU: Agent = Agent(0x10);
 const PEER: Agent = Agent(0x11);
@@ -358,4 +359,49 @@ fn a_free_that_may_not_wait_is_done_when_the_copies_have_ended() {
     let count = Arc::clone(&freed);
     Later::act(&regions, move || _ = count.fetch_add(1, Ordering::SeqCst));
     assert_eq!(freed.load(Ordering::SeqCst), 2, "nobody is at it");
+}
+
+proptest! {
+    /// Mappings of 16 pages in a row, of which ranges are unmapped, refused or closed and opened again.
+    #[test]
+    fn what_stays_mapped_and_open_is_captured_byte_for_byte(
+        cuts in prop::collection::btree_set(1_u64..16, 0..6),
+        calls in prop::collection::vec((0_u64..16, 1_u64..8, 0..4_u8), 0..8),
+    ) {
+        const PAGE: u64 = 0x1000;
+        const START: u64 = 0x10_0000;
+        let inventory = inventory();
+        let bounds: Vec<u64> = std::iter::once(0).chain(cuts).chain([16]).collect();
+        for (physical, pair) in (1..).zip(bounds.windows(2)) {
+            map(&inventory, START + pair[0] * PAGE, (pair[1] - pair[0]) * PAGE, physical);
+        }
+        inventory.access(0..u64::MAX, Access { agent: GPU, writes: true });
+        let mut mapped = [true; 16];
+        for (page, pages, call) in calls {
+            let end = (page + pages).min(16);
+            let range = START + page * PAGE..START + end * PAGE;
+            match call {
+                0 | 1 => {
+                    let outcome = if call == 0 { Unmapped::Done } else { Unmapped::Refused };
+                    inventory.unmapped(&inventory.unmap(&range), &range, outcome);
+                    for page in page..end {
+                        mapped[usize::try_from(page).expect("small")] &= call != 0;
+                    }
+                }
+                2 => inventory.reopen(&inventory.close(range, GPU)),
+                _ => {
+                    inventory.close(range.clone(), GPU);
+                    inventory.access(range, Access { agent: GPU, writes: true });
+                }
+            }
+        }
+        let regions = inventory.trackable(GPU);
+        for (page, &mapped) in (0..).zip(&mapped) {
+            for address in [START + page * PAGE, START + (page + 1) * PAGE - 1] {
+                let holding = regions.iter().filter(|region| region.contains(address)).count();
+                prop_assert_eq!(holding, usize::from(mapped), "at {:#x}", address);
+            }
+        }
+        prop_assert!(regions.iter().all(|region| !region.is_gone()));
+    }
 }
