@@ -47,7 +47,6 @@ on_both_releases! {
     print
     threads
     stamps
-    soak
     callbacks
     modules
     unoptimised_saxpy
@@ -394,23 +393,6 @@ fn stamps(release: Release) {
     for dispatch in report.dispatches() {
         ran(dispatch, PASSES);
     }
-}
-
-/// Every candidate of random work on eight threads has its record, and whatever became of it the result is the same.
-fn soak(release: Release) {
-    let victim = Victim::hip("soak", release);
-    let run = victim.replayed(&["--passes", "3"]).run();
-    run.same_as(victim.plain().well());
-    let report = run.report().complete();
-    let launches: Option<usize> =
-        run.stdout.split(", ").find_map(|part| part.strip_suffix(" launches")?.parse().ok());
-    assert_eq!(report.dispatches().count(), launches.expect("the program counts its launches"), "{run}");
-    for dispatch in report.dispatches() {
-        let declined = dispatch.outcome == Outcome::Declined && dispatch.reason.is_some();
-        assert!(dispatch.outcome == Outcome::Replayed || declined, "{dispatch:#?}");
-    }
-    let declined = report.dispatches().filter(|dispatch| dispatch.outcome == Outcome::Declined).count();
-    println!("{declined} of {} dispatches were declined", report.dispatches().count());
 }
 
 fn callbacks(release: Release) {

@@ -127,7 +127,9 @@ struct Worker {
         CHECK(hipStreamSynchronize(stream));
         for (unsigned* device : memory) {
             std::vector<unsigned> values(count);
-            CHECK(hipMemcpy(values.data(), device, bytes, hipMemcpyDeviceToHost));
+            // Not on the legacy stream, which must not meet another thread's capture.
+            CHECK(hipMemcpyAsync(values.data(), device, bytes, hipMemcpyDeviceToHost, stream));
+            CHECK(hipStreamSynchronize(stream));
             sum = sum * 31 + checksum(values);
             CHECK(hipFree(device));
         }

@@ -1,5 +1,7 @@
 //! A runtime in front of the real one that writes down the calls which reach it and fails those it is told to.
 
+#![allow(dead_code, reason = "each test binary uses its own part")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -197,6 +197,12 @@ static status pool_allocate(uint64_t pool, size_t size, uint32_t flags, void **p
     return code;
 }
 
+static status queue_create(uint64_t agent, uint32_t size, uint32_t type, void *call, void *data, uint32_t private_bytes, uint32_t group_bytes, void **place) {
+    status code = REAL("hsa_queue_create", uint64_t, uint32_t, uint32_t, void *, void *, uint32_t, uint32_t, void **)(agent, size, type, call, data, private_bytes, group_bytes, place);
+    gave("hsa_queue_create", code, code ? 0 : (uint64_t)*place, type);
+    return code;
+}
+
 static status (*real_walk)(uint64_t, void *, void *);
 
 static status walk(uint64_t executable, void *callback, void *data) {
@@ -254,6 +260,7 @@ __attribute__((used, visibility("hidden"))) void *tap_enter(int64_t number, cons
     if (!strcmp(name, "hsa_system_get_major_extension_table")) return (void *)extension_table;
     if (watched[HANDLER] && !strcmp(name, "hsa_amd_signal_async_handler")) return (void *)async_handler;
     if (watched[number] && !strcmp(name, "hsa_signal_create")) return (void *)signal_create;
+    if (watched[number] && !strcmp(name, "hsa_queue_create")) return (void *)queue_create;
     if (watched[number] && !strcmp(name, "hsa_amd_signal_create")) return (void *)amd_signal_create;
     if (watched[number] && !strcmp(name, "hsa_amd_memory_pool_allocate")) return (void *)pool_allocate;
     return real_of((int)number);

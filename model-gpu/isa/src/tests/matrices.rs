@@ -80,7 +80,14 @@ impl Product {
             "i8" => (u64::from(value as i8 as u8), 8),
             other => {
                 let format = if a { &other[..3] } else { &other[4..] };
-                (u64::from(if format == "fp8" { FP8.encode(single, false) } else { BF8.encode(single, false) }), 8)
+                (
+                    u64::from(if format == "fp8" {
+                        FP8.encode(single, false)
+                    } else {
+                        BF8.encode(single, false)
+                    }),
+                    8,
+                )
             }
         }
     }
