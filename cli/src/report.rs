@@ -10,6 +10,8 @@ mod input;
 mod json;
 pub mod processes;
 mod samples;
+mod seen;
+mod stretches;
 mod text;
 mod trace;
 pub mod units;
@@ -171,8 +173,8 @@ fn read_all(
         while let Some(record) = reader.next() {
             let record = record.map_err(fail)?;
             aggregate.add_torn(reader.take_torn());
-            let process = aggregate.add(&record);
-            if let Record::Dispatch(dispatch) = &record {
+            let added = aggregate.add(&record);
+            if let (Record::Dispatch(dispatch), Some(process)) = (&record, added) {
                 each(aggregate, process, dispatch)?;
             }
         }

@@ -30,12 +30,14 @@ fn keys(value: &Value) -> BTreeSet<String> {
 #[test]
 fn the_fields_of_json_are_documented() {
     let place = Place::new();
-    place.write("report.jsonl", [&std::fs::read(COMPLETE).expect("golden")[..], b"broken"].concat());
+    let in_a_range =
+        std::fs::read_to_string(COMPLETE).expect("golden").replace("\"range\":null", "\"range\":\"step\"");
+    place.write("report.jsonl", in_a_range + "broken");
     let text = answer(place.command(["report", "--format", "json", "report.jsonl"]));
     let value: Value = serde_json::from_str(&text).expect("JSON");
     let heading = "### `report --format json`";
     assert_eq!(keys(&value), listed(heading, "| field | meaning |"));
-    for list in ["processes", "kernels", "problems"] {
+    for list in ["processes", "kernels", "ranges", "problems"] {
         assert_eq!(
             keys(&value[list][0]),
             listed(heading, &format!("| field of `{list}` | meaning |")),

@@ -102,6 +102,71 @@ fn two_sessions_of_one_process_are_kept_apart_in_every_format() {
 }
 
 #[test]
+fn named_stretches_of_code_are_shown_in_every_format() {
+    let place = Place::new();
+    let report = complete().replacen("\"range\":null", "\"range\":\"train/step 1\"", 2);
+    place.write("ranges.jsonl", report);
+    let text = answer(place.command(["report", "-v", "ranges.jsonl"]));
+    assert!(text.contains("workgroup 256 x 1 x 1, agent 0, queue 2, range train/step 1\n"), "{text}");
+    let row = text.lines().find(|line| line.starts_with("train/step 1")).expect("a row");
+    let cells: Vec<&str> = row.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
+    assert_eq!(cells, ["train/step 1", "2", "replayed", "2", "16.1 µs"], "{text}");
+    let value = json(&answer(place.command(["report", "--format", "json", "ranges.jsonl"])));
+    assert_eq!(
+        value["ranges"][0],
+        json(
+            "{\"range\":\"train/step 1\",\"dispatches\":2,\"outcomes\":{\"replayed\":2},\"kernels\":2,\"time_ns\":16100}"
+        )
+    );
+    let csv = answer(place.command(["report", "--format", "csv", "ranges.jsonl"]));
+    assert_eq!(csv.lines().filter(|line| line.ends_with(",train/step 1")).count(), 2, "{csv}");
+    let output = place.command(["report", "--format", "trace", "ranges.jsonl"]).output().expect("runs");
+    let events = trace(&String::from_utf8(output.stdout).expect("text"));
+    assert_eq!(events.iter().filter(|event| event["args"]["range"] == "train/step 1").count(), 2);
+    let html = answer(place.command(["report", "--format", "html", "ranges.jsonl"]));
+    assert_eq!(html.matches("\"range\":\"train/step 1\"").count(), 3, "two dispatches and the table");
+    assert!(!answer(place.command(["report", COMPLETE])).contains("RANGE"));
+}
+
+#[test]
+fn a_record_that_is_there_twice_counts_once_and_that_is_said() {
+    let place = Place::new();
+    let lines: Vec<String> = complete().lines().map(str::to_owned).collect();
+    // A file that was merged from two copies of one: sorted, as some do.
+    let mut twice: Vec<&str> = lines[1..8].iter().flat_map(|line| [line.as_str(), line]).collect();
+    twice.insert(0, &lines[0]);
+    twice.push(&lines[8]);
+    place.write("twice.jsonl", twice.join("\n"));
+    place.write("once.jsonl", complete());
+    let text = answer(place.command(["report", "twice.jsonl"]));
+    let said = "  4 dispatch records more than once in the reports: each counts once\n";
+    assert!(text.contains(said) && !text.contains("ended inside"), "{text}");
+    let once = answer(place.command(["report", "once.jsonl"]));
+    assert_eq!(text.replace(said, ""), once);
+    for format in ["csv", "trace", "html"] {
+        let of =
+            |file: &str| place.command(["report", "--format", format, file]).output().expect("runs").stdout;
+        if format == "html" {
+            let rows = |file| String::from_utf8(of(file)).expect("text").matches("\"pass_count\"").count();
+            assert_eq!(rows("twice.jsonl"), rows("once.jsonl"));
+        } else {
+            assert_eq!(of("twice.jsonl"), of("once.jsonl"), "{format}");
+        }
+    }
+    // The same file named twice cannot be told from a process that became another program, but for its first dispatch.
+    let both = answer(place.command(["report", "once.jsonl", "once.jsonl"]));
+    assert!(
+        both.contains("  begins with the dispatch of process 4711: the reports hold it twice\n"),
+        "{both}"
+    );
+    let value = json(&answer(place.command(["report", "--format", "json", "once.jsonl", "once.jsonl"])));
+    assert_eq!(
+        (&value["processes"][0]["copy_of"], &value["processes"][1]["copy_of"]),
+        (&Value::Null, &0.into())
+    );
+}
+
+#[test]
 fn a_report_compared_with_itself_is_equal() {
     let place = Place::new();
     let text = answer(place.command(["report", "--diff", COMPLETE, COMPLETE]));
@@ -472,7 +537,7 @@ fn sums_of_enormous_numbers_end_at_the_largest_in_every_format() {
         assert!(text.contains(said), "{said}\n{text}");
     }
     let csv = answer(place.command(["report", "--format", "csv", "enormous.jsonl"]));
-    assert!(csv.contains(",18446744073709551615,true\n"), "{csv}");
+    assert!(csv.contains(",18446744073709551615,true,\n"), "{csv}");
     let path = place.path("enormous.jsonl");
     let mut command = place.run(["-o", "r.jsonl", "--", "true"]);
     command.env("FIXTURE_PROGRAM", "true").env("FIXTURE_REPORT", path);

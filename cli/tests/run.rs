@@ -262,6 +262,25 @@ fn a_program_that_its_loader_gives_up_is_not_said_to_have_made_no_hsa_call() {
 }
 
 #[test]
+fn a_run_with_a_tool_and_without_a_record_points_at_the_tool() {
+    let place = Place::new();
+    place.write("tool.c", "int hsa_replay_tool_start(unsigned version, void *table) { return 1; }");
+    let compiled = std::process::Command::new("cc")
+        .args(["-shared", "-fPIC", "-o", "tool.so", "tool.c"])
+        .current_dir(place.path("."))
+        .status();
+    assert!(compiled.expect("a C compiler").success());
+    let output = place.run(["--tool", "tool.so", "-o", "r.jsonl", "--", "true"]).output().expect("runs");
+    let lines = messages(&output);
+    assert!(
+        lines.len() == 1
+            && lines[0].contains("if the tool tool.so was refused")
+            && !lines[0].contains("statically"),
+        "{lines:?}"
+    );
+}
+
+#[test]
 fn the_loaders_variables_keep_what_the_user_has_there() {
     let place = Place::new();
     let script = "echo $LD_PRELOAD; echo $LD_LIBRARY_PATH; ls $(echo $LD_LIBRARY_PATH | cut -d: -f1)";

@@ -11,6 +11,7 @@ use hsa_replay_contract::{Allow, Dispatch, Outcome, Reason, Record};
 
 use super::processes::Processes;
 use super::samples::Samples;
+use super::stretches::Stretches;
 
 /// Descriptions of unreadable lines that are kept for all files together.
 const DESCRIBED: usize = 64;
@@ -22,6 +23,8 @@ pub struct Aggregate {
     pub processes: Processes,
     /// The kernels, in order of appearance.
     pub kernels: Vec<Kernel>,
+    /// The named stretches of code.
+    pub stretches: Stretches,
     /// The files, in order, as given.
     pub files: Vec<String>,
     /// Unreadable lines, all files together.
@@ -64,9 +67,9 @@ pub struct Kernel {
 }
 
 impl Aggregate {
-    /// Adds one record; gives the index of its process.
-    pub fn add(&mut self, record: &Record) -> usize {
-        let process = self.processes.add(record);
+    /// Adds one record; gives the index of its process, or none if the record is there already.
+    pub fn add(&mut self, record: &Record) -> Option<usize> {
+        let process = self.processes.add(record)?;
         if let Record::Dispatch(dispatch) = record {
             let index = match self.by_symbol.get(&dispatch.symbol) {
                 Some(&index) => index,
@@ -78,8 +81,9 @@ impl Aggregate {
             };
             let report = self.current_report();
             self.kernels[index].add(report, process, dispatch);
+            self.stretches.add(dispatch, index);
         }
-        process
+        Some(process)
     }
 
     /// Notes dispatch records of which only the beginning is left.

@@ -7,7 +7,7 @@ use hsa_replay_contract::record::{Restore, Snapshot, TimeNs};
 use hsa_replay_contract::text::shown;
 
 /// The columns, in order.
-pub const COLUMNS: [&str; 30] = [
+pub const COLUMNS: &[&str] = &[
     "pid",
     "session",
     "id",
@@ -38,6 +38,7 @@ pub const COLUMNS: [&str; 30] = [
     "restore_ns",
     "changed_bytes",
     "deterministic",
+    "range",
 ];
 
 /// Prints the line of column names.
@@ -51,7 +52,7 @@ pub fn line(output: &mut impl Write, session: usize, dispatch: &Dispatch) -> io:
     let time = |part: fn(&TimeNs) -> u64| number(dispatch.time_ns.as_ref().map(part));
     let snapshot = |part: fn(&Snapshot) -> u64| number(dispatch.snapshot.as_ref().map(part));
     let restore = |part: fn(&Restore) -> u64| number(dispatch.restore.as_ref().map(part));
-    let fields: [String; COLUMNS.len()] = [
+    let fields = [
         dispatch.pid.to_string(),
         session.to_string(),
         dispatch.id.to_string(),
@@ -82,7 +83,9 @@ pub fn line(output: &mut impl Write, session: usize, dispatch: &Dispatch) -> io:
         restore(|restore| restore.ns),
         number(dispatch.changed_bytes()),
         dispatch.deterministic.map(|verdict| verdict.to_string()).unwrap_or_default(),
+        quoted(dispatch.range.as_deref().unwrap_or_default()),
     ];
+    debug_assert_eq!(fields.len(), COLUMNS.len());
     writeln!(output, "{}", fields.join(","))
 }
 

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::aggregate::{Aggregate, Kernel};
 use super::processes::Process;
+use super::stretches::Stretch;
 use super::units::shorten;
 use crate::output::Json;
 
@@ -22,12 +23,22 @@ pub enum Names {
     Shortened(usize),
 }
 
+impl Names {
+    fn of(self, text: &str) -> Cow<'_, str> {
+        match self {
+            Self::Whole => Cow::Borrowed(text),
+            Self::Shortened(width) => Cow::Owned(shorten(text, width)),
+        }
+    }
+}
+
 /// The object.
 #[derive(Serialize)]
 pub struct Document<'a> {
     files: &'a [String],
     processes: Vec<ProcessView<'a>>,
     kernels: Vec<KernelView<'a>>,
+    ranges: Vec<RangeView<'a>>,
     problem_count: u64,
     problems: Vec<ProblemView<'a>>,
 }
@@ -40,6 +51,8 @@ struct ProcessView<'a> {
     summary: Option<&'a Summary>,
     recount: &'a Summary,
     missing_records: u64,
+    repeated_records: u64,
+    copy_of: Option<usize>,
     unfinished: Vec<&'a Begin>,
     damaged: &'a [Begin],
 }
@@ -59,6 +72,15 @@ struct KernelView<'a> {
     deterministic_dispatches: u64,
     divergent_dispatches: u64,
     example: Option<Example<'a>>,
+}
+
+#[derive(Serialize)]
+struct RangeView<'a> {
+    range: Cow<'a, str>,
+    dispatches: u64,
+    outcomes: &'a BTreeMap<Outcome, u64>,
+    kernels: usize,
+    time_ns: Option<u64>,
 }
 
 /// A dispatch record and the index of its process.
@@ -103,6 +125,7 @@ pub fn document(aggregate: &Aggregate, names: Names) -> Document<'_> {
         files: &aggregate.files,
         processes: aggregate.processes.iter().map(process_view).collect(),
         kernels: aggregate.kernels.iter().map(|kernel| kernel_view(kernel, names)).collect(),
+        ranges: aggregate.stretches.iter().map(|stretch| range_view(stretch, names)).collect(),
         problem_count: aggregate.problem_count,
         problems: aggregate
             .problems()
@@ -126,21 +149,29 @@ fn process_view(process: &Process) -> ProcessView<'_> {
         summary: process.summary(),
         recount: process.recount(),
         missing_records: process.missing(),
+        repeated_records: process.repeated(),
+        copy_of: process.copy_of(),
         unfinished: process.unfinished().collect(),
         damaged: process.damaged(),
     }
 }
 
+fn range_view(stretch: &Stretch, names: Names) -> RangeView<'_> {
+    RangeView {
+        range: names.of(&stretch.name),
+        dispatches: stretch.dispatches,
+        outcomes: &stretch.outcomes,
+        kernels: stretch.kernels.len(),
+        time_ns: stretch.time_ns,
+    }
+}
+
 fn kernel_view(kernel: &Kernel, names: Names) -> KernelView<'_> {
-    let name = |text| match names {
-        Names::Whole => Cow::Borrowed(text),
-        Names::Shortened(width) => Cow::Owned(shorten(text, width)),
-    };
     let times = &kernel.times;
     let time_ns = times.min().zip(times.max()).zip(times.percentile(50).zip(times.percentile(95)));
     KernelView {
-        kernel: name(&kernel.name),
-        symbol: name(&kernel.symbol),
+        kernel: names.of(&kernel.name),
+        symbol: names.of(&kernel.symbol),
         dispatches: kernel.dispatches,
         outcomes: &kernel.outcomes,
         reasons: kernel.reasons.iter().map(|(&reason, (count, _))| (reason, *count)).collect(),

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 
 use hsa_replay_contract::report::TornDispatch;
-use hsa_replay_contract::{Begin, Record, Session, Summary};
+use hsa_replay_contract::{Begin, Dispatch, Record, Session, Summary};
+
+use super::seen::Seen;
 
 /// How a process ended, as far as its records tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +39,15 @@ pub struct Process {
     open: BTreeMap<u64, Begin>,
     /// Dispatches that ended but whose record is damaged, as far as their beginning is known.
     damaged: Vec<Begin>,
+    seen: Seen,
+    /// Dispatch records that were there already.
+    repeated: u64,
+    /// What tells its first dispatch from any other: number, beginning and kernel.
+    first: Option<(u64, u64, String)>,
+    /// The earlier session of its number, as an index.
+    earlier: Option<usize>,
+    /// The earlier session that begins with the same dispatch, as an index.
+    copy_of: Option<usize>,
     /// The how-manieth session of its number this is, from 1.
     ordinal: u32,
     replaced: bool,
@@ -51,6 +62,11 @@ impl Process {
             summary: None,
             open: BTreeMap::new(),
             damaged: Vec::new(),
+            seen: Seen::default(),
+            repeated: 0,
+            first: None,
+            earlier: None,
+            copy_of: None,
             ordinal: 1,
             replaced: false,
         }
@@ -99,6 +115,16 @@ impl Process {
         self.open.values()
     }
 
+    /// Dispatch records that are in the reports more than once. Only the first of each counts.
+    pub fn repeated(&self) -> u64 {
+        self.repeated
+    }
+
+    /// The index of an earlier session that is the same one, going by its first dispatch.
+    pub fn copy_of(&self) -> Option<usize> {
+        self.copy_of
+    }
+
     /// How it ended.
     pub fn end(&self) -> End {
         match (&self.summary, self.replaced) {
@@ -122,37 +148,61 @@ pub struct Processes {
 }
 
 impl Processes {
-    /// Adds one record and gives the index of its process.
-    pub fn add(&mut self, record: &Record) -> usize {
+    /// Adds one record and gives the index of its process; none if it is a dispatch that is there already.
+    pub fn add(&mut self, record: &Record) -> Option<usize> {
         let pid = record.pid();
         if let Record::Session(session) = record {
             let mut process = Process::new(pid);
             if let Some(&earlier) = self.current.get(&pid) {
                 self.all[earlier].replaced = true;
                 process.ordinal = self.all[earlier].ordinal + 1;
+                process.earlier = Some(earlier);
             }
             process.session = Some((**session).clone());
             self.current.insert(pid, self.all.len());
             self.all.push(process);
-            return self.all.len() - 1;
+            return Some(self.all.len() - 1);
         }
         let index = *self.current.entry(pid).or_insert_with(|| {
             self.all.push(Process::new(pid));
             self.all.len() - 1
         });
+        if let Record::Dispatch(dispatch) = record
+            && self.all[index].first.is_none()
+        {
+            self.note_first(index, dispatch);
+        }
         let process = &mut self.all[index];
         match record {
             Record::Session(_) => {}
             Record::Begin(begin) => {
-                process.open.insert(begin.id, begin.clone());
+                if !process.seen.contains(begin.id) {
+                    process.open.insert(begin.id, begin.clone());
+                }
             }
             Record::Dispatch(dispatch) => {
                 process.open.remove(&dispatch.id);
+                if !process.seen.insert(dispatch.id) {
+                    process.repeated += 1;
+                    return None;
+                }
                 process.counted.count(dispatch);
             }
             Record::Summary(summary) => process.summary = Some(summary.clone()),
         }
-        index
+        Some(index)
+    }
+
+    /// Notes the first dispatch of a process, and whether an earlier session began with the same.
+    fn note_first(&mut self, index: usize, dispatch: &Dispatch) {
+        let Some(window) = &dispatch.window else { return };
+        let first = Some((dispatch.id, window.start_unix_ns, dispatch.symbol.clone()));
+        let mut earlier = self.all[index].earlier;
+        while let Some(other) = earlier.map(|index| &self.all[index]).filter(|other| other.first != first) {
+            earlier = other.earlier;
+        }
+        self.all[index].copy_of = earlier;
+        self.all[index].first = first;
     }
 
     /// Notes dispatch records of which only the beginning is left: the process did not end inside those kernels.

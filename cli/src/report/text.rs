@@ -41,11 +41,15 @@ pub fn print(
         writeln!(output, "The report holds no record: the program made no HSA call under replay.")?;
     }
     for process in aggregate.processes.iter() {
-        header::print(output, process)?;
+        header::print(output, &aggregate.processes, process)?;
     }
     if !aggregate.kernels.is_empty() {
         writeln!(output)?;
         kernels(output, aggregate, verbose)?;
+        if aggregate.stretches.iter().len() > 0 {
+            writeln!(output)?;
+            stretches(output, aggregate, verbose)?;
+        }
         // With -v each dispatch has been shown in full already.
         let shown = if verbose { usize::MAX } else { SHOWN };
         let extent = Extent { shown, arguments: !verbose, elements: None };
@@ -92,6 +96,27 @@ fn kernels(output: &mut impl Write, aggregate: &Aggregate, verbose: bool) -> io:
                 (0, 1) => "no".to_owned(),
                 (same, other) => format!("no ({other} of {})", same + other),
             },
+        ]);
+    }
+    table.print(output)
+}
+
+/// The named stretches of code.
+fn stretches(output: &mut impl Write, aggregate: &Aggregate, verbose: bool) -> io::Result<()> {
+    let mut table = Table::new(&[
+        ("range", Align::Left),
+        ("dispatches", Align::Right),
+        ("outcome", Align::Left),
+        ("kernels", Align::Right),
+        ("time", Align::Right),
+    ]);
+    for stretch in aggregate.stretches.iter() {
+        table.row(vec![
+            shorten(&stretch.name, if verbose { FULL_NAME_WIDTH } else { NAME_WIDTH }),
+            stretch.dispatches.to_string(),
+            outcomes(stretch.outcomes.iter().map(|(&outcome, &count)| (outcome, count))),
+            stretch.kernels.len().to_string(),
+            stretch.time_ns.map_or_else(|| NONE.to_owned(), time),
         ]);
     }
     table.print(output)
@@ -179,6 +204,9 @@ impl<'a> Dispatches<'a> {
             "    grid {grid}, workgroup {workgroup}, agent {}, queue {}",
             dispatch.agent, dispatch.queue
         )?;
+        if let Some(range) = &dispatch.range {
+            write!(output, ", range {}", shorten(range, usize::MAX))?;
+        }
         if !dispatch.allowed.is_empty() {
             let kinds: Vec<&str> = dispatch.allowed.iter().map(|kind| kind.name()).collect();
             write!(output, ", allowed: {}", kinds.join(", "))?;

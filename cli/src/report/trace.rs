@@ -84,6 +84,7 @@ impl<'a, W: Write> Trace<'a, W> {
         let name = shorten(&dispatch.kernel, NAME_WIDTH);
         let args = json!({
             "id": dispatch.id,
+            "range": dispatch.range.as_deref().map(|range| shorten(range, NAME_WIDTH)),
             "launch": dispatch.launch,
             "outcome": dispatch.outcome.name(),
             "reason": dispatch.reason.map(|reason| reason.name()),

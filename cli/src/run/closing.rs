@@ -61,7 +61,9 @@ fn read(reports: &[Report]) -> (Processes, Vec<String>) {
         while let Some(record) = reader.next() {
             processes.add_torn(reader.take_torn());
             match record {
-                Ok(record) => drop(processes.add(&record)),
+                Ok(record) => {
+                    processes.add(&record);
+                }
                 Err(error) => unreadable(&error),
             }
         }
@@ -94,6 +96,12 @@ fn account(processes: &Processes, settings: &Settings, ended: &Ended) -> Vec<Str
         lines.push(format!(
             "the program ended with status {code} before it made an HSA call: as a rule its loader or its shell did not find \
              something, and has said what"
+        ));
+    } else if let Some(tool) = settings.tool.as_deref().filter(|_| processes.is_empty()) {
+        lines.push(format!(
+            "nothing was replayed: a line above says it if the tool {} was refused, else the program made no HSA call that \
+             reached hsa-replay",
+            name_of(tool)
         ));
     } else if processes.is_empty() {
         lines.push(

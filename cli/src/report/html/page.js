@@ -235,7 +235,7 @@
       ["kernel", report.kernels[head.kernel].kernel], ["symbol", report.kernels[head.kernel].symbol],
       ["process", `${label(row.session)}, #${row.id}, launch ${row.launch}`],
       ["outcome", outcomes[head.outcome] + (row.reason ? ` (${row.reason})` : "")], ["detail", row.detail],
-      ["allowed", row.allowed.join(", ")], ["grid", row.grid.join(" × ")], ["workgroup", row.workgroup.join(" × ")],
+      ["allowed", row.allowed.join(", ")], ["range", row.range], ["grid", row.grid.join(" × ")], ["workgroup", row.workgroup.join(" × ")],
       ["agent, queue", `${row.agent}, ${row.queue}`],
       ["snapshot", row.snapshot && `${size(row.snapshot.bytes)} in ${count(row.snapshot.regions, "region")}, ${row.snapshot.tier}, ${time(row.snapshot.ns)}`],
       ["restore", row.restore && `${size(row.restore.bytes)}, ${time(row.restore.ns)}`],

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use hsa_replay_contract::Session;
 
-use super::super::processes::{End, Process};
+use super::super::processes::{End, Process, Processes};
 use super::super::units::{counted, shorten, size};
 use crate::run::closing::totals;
 
@@ -16,7 +16,7 @@ fn short(name: &str) -> String {
 }
 
 /// Prints one process: a line of who and where, its agents and settings, its end.
-pub fn print(output: &mut impl Write, process: &Process) -> io::Result<()> {
+pub fn print(output: &mut impl Write, processes: &Processes, process: &Process) -> io::Result<()> {
     match process.session() {
         Some(session) => {
             let path = session.runtime.path.as_deref().map_or_else(|| "an unknown path".to_owned(), short);
@@ -50,6 +50,17 @@ pub fn print(output: &mut impl Write, process: &Process) -> io::Result<()> {
     for begin in process.damaged() {
         let name = shorten(&begin.kernel, 200);
         writeln!(output, "  the record of {name}, launch {} (#{}) is damaged", begin.launch, begin.id)?;
+    }
+    if process.repeated() > 0 {
+        let repeated = counted(process.repeated(), "dispatch record");
+        writeln!(output, "  {repeated} more than once in the reports: each counts once")?;
+    }
+    if let Some(other) = process.copy_of().and_then(|index| processes.get(index)) {
+        writeln!(
+            output,
+            "  begins with the dispatch of process {}: the reports hold it twice",
+            other.label()
+        )?;
     }
     match process.end() {
         End::Orderly if process.missing() > 0 => {
