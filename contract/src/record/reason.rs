@@ -35,7 +35,7 @@ macro_rules! reasons {
 reasons! {
     /// A region could not be copied, so that memory could not have been put back.
     SnapshotIncomplete = "snapshot_incomplete",
-    /// The snapshot would have needed more memory than the budget allows.
+    /// The snapshot, or what passes left and had to be kept, would have needed more memory than the budget allows.
     OverBudget = "over_budget",
     /// Other work of the agent did not end in time, or its queue was already found stuck.
     DrainTimeout = "drain_timeout",
