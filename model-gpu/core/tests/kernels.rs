@@ -139,6 +139,87 @@ fn errors_of_a_dispatch_reach_the_inactive_signal() {
     }
 }
 
+/// Waits for the queue's error; its inactive signal has to be signal 50.
+fn await_error(program: &Program) -> u64 {
+    let start = std::time::Instant::now();
+    while program.value(50) == 0 {
+        assert!(start.elapsed() < Duration::from_secs(60), "no error");
+        std::thread::yield_now();
+    }
+    program.value(50)
+}
+
+fn with_inactive_signal() -> Program {
+    let program = Program::start();
+    let inactive = program.signal(50);
+    program.machine.memory.view(0).store(inactive + 8, 0u64).expect("mapped");
+    program.machine.memory.view(0).store(BASE + 0x10000 + 192, inactive).expect("mapped");
+    program
+}
+
+#[test]
+fn a_code_object_that_is_cut_off_is_an_invalid_code_object() {
+    /// The error of a kernel without code where its descriptor says, or without a descriptor.
+    const INVALID_CODE: u64 = 8;
+    let program = with_inactive_signal();
+    program.memory(TARGET, 4096);
+    program.dispatch(0, TARGET + 4096, 64, 64, 0);
+    assert_eq!(await_error(&program), INVALID_CODE, "a descriptor beyond the object");
+    let program = with_inactive_signal();
+    let object = program.load(&kernel(&NUMBER));
+    program.machine.memory.view(0).store(object + 16, 1u64 << 40).expect("mapped");
+    program.dispatch(0, object, 64, 64, 0);
+    assert_eq!(await_error(&program), INVALID_CODE, "code beyond the object");
+    // Code that ends in the middle of the kernel is a fault of the fetch behind it.
+    let program = Program::start();
+    let event = program.machine.events.create(EventKind::Memory, false).expect("slot");
+    let rights = Rights { writable: true, executable: true, public: false, coherent: false };
+    let request = Request { agent: 0, kind: Kind::Vram, address: TARGET, bytes: 4096, user: 0, rights };
+    let buffer = program.machine.memory.allocate(&request).expect("memory");
+    program.machine.memory.map(buffer.id, 1).expect("free");
+    let object = program.load(&kernel(&NUMBER));
+    let code = TARGET + 4096 - 4;
+    let view = program.machine.memory.view(0);
+    view.store(code, 0xbf80_0000u32).expect("mapped");
+    view.store(object + 16, code - object).expect("mapped");
+    drop(view);
+    program.dispatch(0, object, 64, 64, 0);
+    assert_eq!(await_fault(&program, event), TARGET + 4096);
+}
+
+#[test]
+fn kernel_arguments_that_are_nowhere_are_a_memory_fault() {
+    const NOWHERE: u64 = 0x7ead_0000_0000;
+    let program = Program::start();
+    let event = program.machine.events.create(EventKind::Memory, false).expect("slot");
+    let object = program.load(&kernel(&NUMBER));
+    program.publish(0, object, 64, 64, TARGET);
+    program.machine.memory.view(0).store(BASE + 40, NOWHERE).expect("mapped");
+    program.ring(0);
+    assert_eq!(await_fault(&program, event), NOWHERE);
+}
+
+#[test]
+fn an_absurd_grid_runs_until_its_queue_goes_away_and_empty_groups_are_refused() {
+    let program = Program::start();
+    let object = program.load(&kernel(&[0xbf81_0000]));
+    program.publish(0, object, u32::MAX, 1, TARGET);
+    let view = program.machine.memory.view(0);
+    // Three dimensions of as many work-items as there can be.
+    view.store(BASE + 2, 3u16).expect("mapped");
+    for n in 0..3 {
+        view.store(BASE + 12 + 4 * n, u32::MAX).expect("mapped");
+    }
+    drop(view);
+    program.ring(0);
+    program.machine.destroy_queue(program.id).expect("exists");
+    assert_eq!(program.value(0), 1, "it did not complete");
+    let program = with_inactive_signal();
+    let object = program.load(&kernel(&NUMBER));
+    program.dispatch(0, object, 64, 0, TARGET);
+    assert_eq!(await_error(&program), 64, "the work-group's size");
+}
+
 #[test]
 fn less_group_memory_than_the_kernel_has_is_an_error() {
     let program = Program::start();

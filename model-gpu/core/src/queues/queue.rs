@@ -7,7 +7,7 @@ use model_gpu_isa::Gws;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::doorbells::Doorbells;
-use crate::{Machine, Refusal, clock};
+use crate::{Machine, Refusal, clock, say};
 
 /// What kind of packets a queue holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +43,30 @@ pub struct Spec {
     pub priority: u32,
     /// The copy engine that executes it.
     pub engine: u32,
+}
+
+impl Spec {
+    /// Bytes of a packet, or of the unit in which packets come.
+    fn packet(&self) -> u64 {
+        if self.kind == Kind::Aql { 64 } else { 4 }
+    }
+
+    /// What is wrong with it, for a machine with so many agents.
+    fn fault(&self, agents: usize) -> Option<String> {
+        // The hardware has the ring's address without its low eight bits.
+        let alignment = if self.kind == Kind::Aql { 256 } else { 4 };
+        if !self.ring_bytes.is_power_of_two() || self.ring_bytes < self.packet() {
+            Some(format!("its size is not a power of two of at least {}", self.packet()))
+        } else if !self.ring.is_multiple_of(alignment) {
+            Some(format!("its address is not a multiple of {alignment}"))
+        } else if self.ring.checked_add(self.ring_bytes).is_none() {
+            Some("it goes beyond the last address".to_owned())
+        } else if self.agent >= agents {
+            Some(format!("there is no agent {}", self.agent))
+        } else {
+            None
+        }
+    }
 }
 
 /// How long packets that were published before a ring wait for a ring of their own.
@@ -87,13 +111,8 @@ pub struct Queue {
 
 impl Queue {
     pub(crate) fn new(machine: &Machine, spec: Spec, doorbells: &Doorbells) -> Result<Self, Refusal> {
-        let packet = if spec.kind == Kind::Aql { 64 } else { 4 };
-        let sound = spec.ring_bytes.is_power_of_two()
-            && spec.ring_bytes >= packet
-            && spec.ring.is_multiple_of(4)
-            && spec.ring.checked_add(spec.ring_bytes).is_some()
-            && spec.agent < machine.config.agents;
-        if !sound {
+        if let Some(wrong) = spec.fault(machine.config.agents) {
+            say!("no queue with a ring of {:#x} bytes at {:#x}: {wrong}: EINVAL", spec.ring_bytes, spec.ring);
             return Err(Refusal::Invalid);
         }
         let (id, slot) = doorbells.take(machine, spec.agent)?;
@@ -278,6 +297,7 @@ impl Queue {
 
 #[cfg(test)]
 mod tests {
+    use super::Spec;
     use crate::QueueKind;
     use crate::testing::Bench;
 
@@ -305,6 +325,31 @@ mod tests {
         assert!(queue.may_start());
         queue.update(0, 7);
         assert!(!queue.may_start(), "it is suspended still");
+    }
+
+    #[test]
+    fn a_ring_that_the_hardware_cannot_have_is_refused_and_named() {
+        let bench = Bench::new();
+        let spec = bench.queue(QueueKind::Aql, 4096).queue.spec;
+        let with = |change: fn(&mut Spec)| {
+            let mut spec = spec;
+            change(&mut spec);
+            let made = bench.machine.create_queue(spec);
+            (made.is_err(), spec.fault(1).unwrap_or_default())
+        };
+        assert_eq!(with(|_| {}), (false, String::new()));
+        let cases: [(fn(&mut Spec), &str); 6] = [
+            (|s| s.ring += 64, "a multiple of 256"),
+            (|s| s.ring += 1, "a multiple of 256"),
+            (|s| s.ring_bytes = 4160, "power of two"),
+            (|s| s.ring_bytes = 32, "at least 64"),
+            (|s| s.ring = u64::MAX - 0xff, "the last address"),
+            (|s| s.agent = 1, "agent 1"),
+        ];
+        for (change, wrong) in cases {
+            let (refused, said) = with(change);
+            assert!(refused && said.contains(wrong), "{said} is not about {wrong}");
+        }
     }
 
     #[test]
