@@ -12,9 +12,10 @@ use std::time::Duration;
 
 use hsa_replay_engine::handles::{Agent, Executable, HardwareQueue, Pool, Signal};
 use hsa_replay_engine::runtime::{
-    AgentFacts, Copy, LoadedCodeObject, PointerFacts, PoolFacts, Runtime, RuntimeResult,
+    AgentFacts, Copy, DeviceMemory, LoadedCodeObject, PointerFacts, PoolFacts, Runtime, RuntimeError,
+    RuntimeResult,
 };
-use hsa_sys::{hsa_agent_t, hsa_amd_memory_pool_t};
+use hsa_sys::{HSA_STATUS_ERROR_OUT_OF_RESOURCES, hsa_agent_t, hsa_amd_memory_pool_t};
 
 use code::Loader;
 
@@ -24,6 +25,8 @@ pub struct RealRuntime {
     gpus: Vec<hsa_agent_t>,
     /// Fine-grained host memory that is not kept for kernel arguments.
     host_pool: hsa_amd_memory_pool_t,
+    /// Coarse-grained memory of each GPU.
+    device_pools: Vec<(Agent, hsa_amd_memory_pool_t)>,
     /// Ticks of the system clock a second: the unit of timeouts and of translated ticks.
     tick_frequency: u64,
     loader: Loader,
@@ -44,8 +47,17 @@ impl RealRuntime {
         Ok(Self {
             gpus,
             host_pool: memory::host_pool(&agents)?,
+            device_pools: memory::device_pools(&agents)?,
             tick_frequency: agents::tick_frequency()?,
             loader: Loader::new()?,
+        })
+    }
+
+    fn device_pool(&self, agent: Agent) -> RuntimeResult<hsa_amd_memory_pool_t> {
+        let pool = self.device_pools.iter().find(|(known, _)| *known == agent).map(|(_, pool)| *pool);
+        pool.ok_or(RuntimeError {
+            call: "looking for a coarse-grained pool of the agent",
+            status: HSA_STATUS_ERROR_OUT_OF_RESOURCES,
         })
     }
 }
@@ -90,12 +102,28 @@ impl Runtime for RealRuntime {
         memory::free(address)
     }
 
+    fn allocate_device(&self, agent: Agent, bytes: u64) -> RuntimeResult<u64> {
+        memory::allocate_device(self.device_pool(agent)?, bytes)
+    }
+
+    fn free_device(&self, address: u64) -> RuntimeResult<()> {
+        memory::free(address)
+    }
+
+    fn device_memory(&self, agent: Agent) -> RuntimeResult<DeviceMemory> {
+        memory::device_memory(agent, self.device_pool(agent)?)
+    }
+
+    fn available_host_memory(&self) -> Option<u64> {
+        memory::available_host_memory()
+    }
+
     fn create_signal(&self, initial: i64) -> RuntimeResult<Signal> {
         signals::create(initial)
     }
 
-    fn create_doorbell(&self) -> RuntimeResult<Signal> {
-        signals::create_doorbell()
+    fn create_polled_signal(&self, initial: i64) -> RuntimeResult<Signal> {
+        signals::create_polled(initial)
     }
 
     fn destroy_signal(&self, signal: Signal) -> RuntimeResult<()> {

@@ -6,7 +6,7 @@
 //! parent's memory of it is left alone there.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::ptr::null_mut;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
@@ -109,12 +109,19 @@ fn start() -> Result<Engine, String> {
     let attachments = Attachments {
         progress: settings::variable(PROGRESS_VARIABLE).and_then(|path| Page::open(Path::new(&path)).ok()),
         tool: settings.tool.as_deref().map(tool::load).transpose()?,
+        spill: Some(spill_folder()),
     };
     let engine = Engine::start(Arc::new(runtime), settings.clone(), report, attachments)
         .map_err(|error| error.to_string())?;
     static AT_EXIT: std::sync::Once = std::sync::Once::new();
     AT_EXIT.call_once(hear_of_exit);
     Ok(engine)
+}
+
+/// Where snapshots go that fit into no memory: `TMPDIR`, or the folder for large temporary files.
+fn spill_folder() -> PathBuf {
+    let named = std::env::var_os("TMPDIR").filter(|folder| !folder.is_empty());
+    named.map_or_else(|| PathBuf::from("/var/tmp"), PathBuf::from)
 }
 
 /// Before `hsa_shut_down`: if it is the last one, the engine gives back what it has of the runtime's.

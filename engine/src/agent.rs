@@ -6,6 +6,7 @@ use crate::gate::{Gate, Phase};
 use crate::handles::Agent;
 use crate::process::Process;
 use crate::queue::SoftQueue;
+use crate::store::{Hidden, Tiers};
 use crate::sync::{Arc, AtomicBool, Condvar, Mutex, Ordering};
 use crate::window::Workspace;
 use hsa_replay_contract::progress::Slot;
@@ -29,6 +30,8 @@ pub(crate) struct AgentState {
     progress: OnceLock<Option<Slot>>,
     /// What windows keep from one to the next; the worker's alone.
     pub(crate) workspace: Mutex<Workspace>,
+    /// How much of the agent's memory is the engine's.
+    pub(crate) hidden: Hidden,
     queues: Mutex<Vec<Arc<SoftQueue>>>,
     /// Held from the look for a hardware queue's software queue until a new one is listed.
     pub(crate) wrapping: Mutex<()>,
@@ -58,7 +61,8 @@ pub(crate) enum Task {
 
 impl AgentState {
     pub(crate) fn new(process: Arc<Process>, agent: Agent, index: u32) -> Self {
-        let workspace = Mutex::new(Workspace::new(Arc::clone(&process.runtime)));
+        let hidden = Hidden::default();
+        let workspace = Mutex::new(Self::new_workspace(&process, agent, &hidden));
         Self {
             process,
             agent,
@@ -69,11 +73,31 @@ impl AgentState {
             enqueues: AtomicBool::new(false),
             progress: OnceLock::new(),
             workspace,
+            hidden,
             queues: Mutex::default(),
             wrapping: Mutex::default(),
             work: Mutex::default(),
             wake: Condvar::new(),
         }
+    }
+
+    fn new_workspace(process: &Process, agent: Agent, hidden: &Hidden) -> Workspace {
+        let spill = process.attachments.spill.clone();
+        Workspace::new(Tiers::new(&process.runtime, agent, spill, hidden.clone()))
+    }
+
+    /// Gives all memory back that windows keep.
+    pub(crate) fn clear_workspace(&self) {
+        *self.workspace.lock() = Self::new_workspace(&self.process, self.agent, &self.hidden);
+    }
+
+    /// Gives the agent's own memory back, if windows have any of it; waits at most until the deadline for one that is open.
+    pub(crate) fn give_back_memory(&self, deadline: Option<Instant>) -> bool {
+        let workspace = match deadline {
+            Some(deadline) => self.workspace.try_lock_until(deadline),
+            None => self.workspace.try_lock(),
+        };
+        workspace.is_some_and(|mut workspace| workspace.give_back())
     }
 
     /// Where the agent's windows are shown, if anybody looks.

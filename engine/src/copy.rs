@@ -1,7 +1,10 @@
-//! Copies between agent and host memory: chunked, a bounded number in flight, each region held while it is copied.
+//! Copies to and from agent memory: in batches, a bounded number in flight, memory held while it is copied.
 //!
-//! A region's memory can be freed by the application at any time. The free waits for the chunks of it in flight, which are
-//! bounded together, and later chunks find the region gone.
+//! A region's memory can be freed by the application at any time. The free waits for the batches of it in flight, which are
+//! bounded, and later copies find the region gone.
+//!
+//! What a copy costs beyond its bytes is paid once a batch: all copies of a batch are submitted before the first is waited for,
+//! and only the last one has a signal that wakes a sleeping thread (an interrupt on hardware). The others' are looked at after it.
 
 use crate::handles::Agent;
 use crate::inventory::{Held, Region};
@@ -10,39 +13,28 @@ use crate::queue::SoftQueue;
 use crate::runtime::Copy;
 use crate::signals::Completion;
 use crate::sync::Arc;
-use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 /// Largest single copy.
 pub(crate) const CHUNK: u64 = 16 << 20;
-/// Bytes in flight at once, beyond the first copy.
-const IN_FLIGHT_BYTES: u64 = 4 * CHUNK;
-const IN_FLIGHT_COPIES: usize = 32;
+/// Bytes of a batch, beyond its first copy. Two batches are in flight at most.
+const BATCH_BYTES: u64 = 2 * CHUNK;
+/// Copies of a batch.
+pub(crate) const BATCH_COPIES: usize = 256;
 
-/// Which way a copy goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Direction {
-    ToHost,
-    ToDevice,
-}
-
-/// A copy of part of a region.
+/// A copy of memory that others may free.
 #[derive(Clone, Debug)]
-pub(crate) struct Job {
-    pub(crate) region: Arc<Region>,
-    /// Offset in the region.
-    pub(crate) offset: u64,
-    /// Address in host memory.
-    pub(crate) host: u64,
-    /// At most [`CHUNK`].
-    pub(crate) bytes: u64,
+pub(crate) struct Job<'a> {
+    /// Whose memory is read or written: it stays until the copy is done.
+    regions: &'a [Arc<Region>],
+    copy: Copy,
 }
 
 /// How a copy ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Copied {
     Done,
-    /// The region was freed before.
+    /// A region was freed before.
     Gone,
     /// Two ways failed.
     Failed,
@@ -56,23 +48,31 @@ pub(crate) enum Copied {
 pub(crate) struct Mover<'a> {
     process: &'a Process,
     agent: Agent,
-    direction: Direction,
     /// Until when a copy may take.
     deadline: Instant,
     /// The queue without which the copies serve nothing.
     queue: Option<&'a SoftQueue>,
 }
 
+/// Copies under way. Dropped without [`Mover::land`] they go on, and their memory is not held any more.
+#[derive(Debug)]
+#[must_use = "copies must be waited for with Mover::land"]
+pub(crate) struct Batch<'a> {
+    jobs: Vec<Job<'a>>,
+    flying: Vec<InFlight>,
+    results: Vec<Copied>,
+}
+
+#[derive(Debug)]
 struct InFlight {
     at: usize,
     completion: Completion,
-    held: Held,
-    bytes: u64,
+    held: Vec<Held>,
 }
 
 impl<'a> Mover<'a> {
-    pub(crate) fn new(process: &'a Process, agent: Agent, direction: Direction, deadline: Instant) -> Self {
-        Self { process, agent, direction, deadline, queue: None }
+    pub(crate) fn new(process: &'a Process, agent: Agent, deadline: Instant) -> Self {
+        Self { process, agent, deadline, queue: None }
     }
 
     /// Copies that only a window of this queue needs: none is begun once the queue or the process ends, so that whoever
@@ -81,83 +81,123 @@ impl<'a> Mover<'a> {
         Self { queue: Some(queue), ..self }
     }
 
-    /// Does all jobs, several at a time, and tells how each ended. After a stuck copy the rest is not begun.
-    pub(crate) fn run(&self, jobs: &[Job]) -> Vec<Copied> {
-        let mut results = vec![Copied::Stuck; jobs.len()];
-        let mut flying: VecDeque<InFlight> = VecDeque::new();
-        let mut bytes = 0;
-        for (at, job) in jobs.iter().enumerate() {
-            while flying.len() == IN_FLIGHT_COPIES
-                || (!flying.is_empty() && bytes + job.bytes > IN_FLIGHT_BYTES)
-            {
-                let Some(first) = flying.pop_front() else { break };
-                bytes -= first.bytes;
-                let at = first.at;
-                results[at] = self.land(first, &jobs[at]);
-                if results[at] == Copied::Stuck {
-                    return self.land_all(flying, jobs, results);
-                }
-            }
-            if self.queue.is_some_and(|queue| queue.is_dead() || self.process.is_exiting()) {
-                results[at..].fill(Copied::GivenUp);
-                break;
-            }
-            let Some(held) = job.region.hold() else {
-                results[at] = Copied::Gone;
-                continue;
-            };
-            match self.launch(job, false) {
-                Some(completion) => {
-                    bytes += job.bytes;
-                    flying.push_back(InFlight { at, completion, held, bytes: job.bytes });
-                }
-                None => results[at] = self.second_try(job),
-            }
-        }
-        self.land_all(flying, jobs, results)
+    /// Whether the copies serve nothing any more.
+    pub(crate) fn is_given_up(&self) -> bool {
+        self.queue.is_some_and(|queue| queue.is_dead() || self.process.is_exiting())
     }
 
-    fn land_all(&self, flying: VecDeque<InFlight>, jobs: &[Job], mut results: Vec<Copied>) -> Vec<Copied> {
-        for copy in flying {
-            let at = copy.at;
-            results[at] = self.land(copy, &jobs[at]);
+    /// Whether the time for the copies is over.
+    pub(crate) fn is_late(&self) -> bool {
+        Instant::now() >= self.deadline
+    }
+
+    /// A copy of the agent's memory to host memory.
+    pub(crate) fn to_host<'j>(
+        &self,
+        regions: &'j [Arc<Region>],
+        device: u64,
+        host: u64,
+        bytes: u64,
+    ) -> Job<'j> {
+        let (agent, to_agent) = (self.agent, self.process.host);
+        Job { regions, copy: Copy { to: host, to_agent, from: device, from_agent: agent, bytes } }
+    }
+
+    /// A copy of host memory to the agent's memory.
+    pub(crate) fn to_device<'j>(
+        &self,
+        regions: &'j [Arc<Region>],
+        device: u64,
+        host: u64,
+        bytes: u64,
+    ) -> Job<'j> {
+        let (agent, from_agent) = (self.agent, self.process.host);
+        Job { regions, copy: Copy { to: device, to_agent: agent, from: host, from_agent, bytes } }
+    }
+
+    /// A copy from agent memory to agent memory.
+    pub(crate) fn within_device<'j>(
+        &self,
+        regions: &'j [Arc<Region>],
+        from: u64,
+        to: u64,
+        bytes: u64,
+    ) -> Job<'j> {
+        Job { regions, copy: Copy { to, to_agent: self.agent, from, from_agent: self.agent, bytes } }
+    }
+
+    /// Does all jobs, many at a time, and tells how each ended. After a stuck copy the rest is not begun.
+    pub(crate) fn run(&self, jobs: &[Job<'_>]) -> Vec<Copied> {
+        let mut results = Vec::with_capacity(jobs.len());
+        let mut flying = None;
+        for jobs in batches(jobs) {
+            let next = self.launch(jobs.to_vec());
+            if let Some(before) = flying.replace(next) {
+                results.extend(self.land(before));
+            }
+            if results.contains(&Copied::Stuck) {
+                break;
+            }
+        }
+        results.extend(flying.into_iter().flat_map(|last| self.land(last)));
+        results.resize(jobs.len(), Copied::Stuck);
+        results
+    }
+
+    /// Submits copies and does not wait for them.
+    pub(crate) fn launch<'j>(&self, jobs: Vec<Job<'j>>) -> Batch<'j> {
+        let mut batch = Batch { results: vec![Copied::GivenUp; jobs.len()], jobs, flying: Vec::new() };
+        for (at, job) in batch.jobs.iter().enumerate() {
+            if self.is_given_up() {
+                break;
+            }
+            let held: Option<Vec<Held>> = job.regions.iter().map(Region::hold).collect();
+            let Some(held) = held else {
+                batch.results[at] = Copied::Gone;
+                continue;
+            };
+            let is_last = at + 1 == batch.jobs.len();
+            match self.submit(&job.copy, !is_last) {
+                Some(completion) => batch.flying.push(InFlight { at, completion, held }),
+                None => batch.results[at] = self.second_try(&job.copy),
+            }
+        }
+        batch
+    }
+
+    /// Waits for copies and tells how each ended.
+    pub(crate) fn land(&self, batch: Batch<'_>) -> Vec<Copied> {
+        let Batch { jobs, flying, mut results } = batch;
+        // Engines take copies in order, so the others are likely to be done when the last one is.
+        if let Some(last) = flying.last() {
+            self.wait(&last.completion);
+        }
+        for InFlight { at, completion, held } in flying {
+            results[at] = match self.wait(&completion) {
+                Copied::Failed => self.second_try(&jobs[at].copy),
+                other => other,
+            };
+            drop(held);
         }
         results
     }
 
-    fn land(&self, copy: InFlight, job: &Job) -> Copied {
-        let copied = match self.wait(&copy.completion) {
-            Copied::Failed => self.second_try(job),
-            other => other,
-        };
-        drop(copy.held);
-        copied
-    }
-
     /// The same copy once more, submitted as one between the agent and itself, for which the runtime takes another engine.
-    fn second_try(&self, job: &Job) -> Copied {
+    fn second_try(&self, copy: &Copy) -> Copied {
         tracing::warn!(
-            "a copy of {} bytes at {:#x} failed; trying another way",
-            job.bytes,
-            job.region.base + job.offset
+            "a copy of {} bytes from {:#x} to {:#x} failed; trying another way",
+            copy.bytes,
+            copy.from,
+            copy.to
         );
-        self.launch(job, true).map_or(Copied::Failed, |completion| self.wait(&completion))
+        let again = Copy { from_agent: self.agent, to_agent: self.agent, ..*copy };
+        self.submit(&again, false).map_or(Copied::Failed, |completion| self.wait(&completion))
     }
 
-    fn launch(&self, job: &Job, own_agent_only: bool) -> Option<Completion> {
-        let host_agent = if own_agent_only { self.agent } else { self.process.host };
-        let device = job.region.base + job.offset;
-        let bytes = job.bytes;
-        let copy = match self.direction {
-            Direction::ToHost => {
-                Copy { to: job.host, to_agent: host_agent, from: device, from_agent: self.agent, bytes }
-            }
-            Direction::ToDevice => {
-                Copy { to: device, to_agent: self.agent, from: job.host, from_agent: host_agent, bytes }
-            }
-        };
-        let mut completion = self.process.signals.take().ok()?;
-        match self.process.runtime.submit_copy(&copy, completion.signal()) {
+    fn submit(&self, copy: &Copy, polled: bool) -> Option<Completion> {
+        let signals = &self.process.signals;
+        let mut completion = if polled { signals.take_polled() } else { signals.take() }.ok()?;
+        match self.process.runtime.submit_copy(copy, completion.signal()) {
             Ok(()) => {
                 completion.submitted();
                 Some(completion)
@@ -178,4 +218,20 @@ impl<'a> Mover<'a> {
             _ => Copied::Stuck,
         }
     }
+}
+
+/// Cuts jobs into batches.
+fn batches<'s, 'a>(jobs: &'s [Job<'a>]) -> impl Iterator<Item = &'s [Job<'a>]> {
+    let mut rest = jobs;
+    std::iter::from_fn(move || {
+        let mut bytes = 0;
+        let fits = |job: &&Job<'_>| {
+            bytes += job.copy.bytes;
+            bytes <= BATCH_BYTES
+        };
+        let count = rest.iter().take(BATCH_COPIES).take_while(fits).count().max(1).min(rest.len());
+        let (batch, others) = rest.split_at(count);
+        rest = others;
+        (!batch.is_empty()).then_some(batch)
+    })
 }

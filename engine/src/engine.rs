@@ -17,6 +17,7 @@ use hsa_replay_contract::progress::Page;
 use hsa_replay_contract::record;
 use hsa_replay_contract::report::Writer;
 use std::ops::Range;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// Where an application got memory from.
@@ -150,6 +151,8 @@ pub struct Attachments {
     pub progress: Option<Page>,
     /// The user's tool.
     pub tool: Option<Box<dyn Tool>>,
+    /// The folder for snapshots that fit nowhere else; without one they are never on disk.
+    pub spill: Option<PathBuf>,
 }
 
 /// Why the engine could not start; the process then runs as if not armed.
@@ -258,7 +261,7 @@ impl Engine {
         }
         for agent in &self.agents {
             drop(agent.release_queues());
-            agent.workspace.lock().clear(Arc::clone(&self.process.runtime));
+            agent.clear_workspace();
         }
         self.process.signals.clear();
     }
@@ -384,6 +387,20 @@ impl Engine {
         if !self.is_stopped() {
             self.process.inventory.unlock(address);
         }
+    }
+
+    /// After an allocation of device memory that failed: gives back what windows keep of it, and says whether the call is worth
+    /// another try. A thread that `may_wait` waits for open windows, at most for the time of one.
+    pub fn give_back_memory(&self, may_wait: bool) -> bool {
+        let deadline = may_wait.then(|| Instant::now() + self.process.settings.timeout);
+        let give_back =
+            |agent: &Arc<AgentState>| agent.hidden.bytes() > 0 && agent.give_back_memory(deadline);
+        self.agents.iter().filter(|agent| give_back(agent)).count() > 0
+    }
+
+    /// Bytes of an agent's memory that windows keep: an application that asks how much is free is told as if they were.
+    pub fn hidden_memory(&self, agent: Agent) -> u64 {
+        self.agents.iter().find(|known| known.agent == agent).map_or(0, |known| known.hidden.bytes())
     }
 
     /// After `hsa_amd_ipc_memory_create`, `hsa_amd_portable_export_dmabuf` and the other exports out of the process: others may

@@ -67,6 +67,15 @@ pub struct PointerFacts {
     pub global_flags: u32,
 }
 
+/// Device memory of one agent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DeviceMemory {
+    /// Bytes that are free now (`HSA_AMD_AGENT_INFO_MEMORY_AVAIL`).
+    pub free: u64,
+    /// All bytes (`HSA_AMD_MEMORY_POOL_INFO_SIZE` of the pool that [`Runtime::allocate_device`] takes from).
+    pub total: u64,
+}
+
 /// One copy: `hsa_amd_memory_async_copy` without dependencies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Copy {
@@ -132,18 +141,42 @@ pub trait Runtime: Send + Sync + 'static {
     /// When the runtime refuses.
     fn free_host(&self, address: u64) -> RuntimeResult<()>;
 
+    /// Allocates device memory of an agent, coarse-grained and 4096-byte aligned, which no other agent reaches. What it holds
+    /// is undefined.
+    ///
+    /// # Errors
+    /// When no such memory is left. Asking for more than [`Runtime::device_memory`] has may cost the application its scratch
+    /// memory.
+    fn allocate_device(&self, agent: Agent, bytes: u64) -> RuntimeResult<u64>;
+
+    /// Frees memory of [`Runtime::allocate_device`].
+    ///
+    /// # Errors
+    /// When the runtime refuses.
+    fn free_device(&self, address: u64) -> RuntimeResult<()>;
+
+    /// How much device memory an agent has.
+    ///
+    /// # Errors
+    /// When the runtime does not say.
+    fn device_memory(&self, agent: Agent) -> RuntimeResult<DeviceMemory>;
+
+    /// Host memory that can be had without pushing anything out, bytes; `None` when the system does not say.
+    fn available_host_memory(&self) -> Option<u64>;
+
     /// Creates a signal of the engine's own, one on which a host thread can sleep.
     ///
     /// # Errors
     /// When the runtime has no signal left.
     fn create_signal(&self, initial: i64) -> RuntimeResult<Signal>;
 
-    /// Creates the signal that serves as an application's doorbell: user kind, and without an interrupt event where the
-    /// runtime offers that (`HSA_AMD_SIGNAL_AMD_GPU_ONLY`), since it is stored to often and never waited for.
+    /// Creates a signal of user kind and without an interrupt event where the runtime offers that
+    /// (`HSA_AMD_SIGNAL_AMD_GPU_ONLY`): an application's doorbell, or the completion of a copy that is looked at.
+    /// It is never given to [`Runtime::wait_signal_below`].
     ///
     /// # Errors
     /// When the runtime has no signal left.
-    fn create_doorbell(&self) -> RuntimeResult<Signal>;
+    fn create_polled_signal(&self, initial: i64) -> RuntimeResult<Signal>;
 
     /// Destroys a signal of the engine's own.
     ///

@@ -4,11 +4,14 @@ use std::ffi::c_void;
 use std::ptr;
 
 use hsa_replay_engine::handles::{Agent, Signal};
-use hsa_replay_engine::runtime::{AgentFacts, Copy, PointerFacts, PoolFacts, RuntimeError, RuntimeResult};
+use hsa_replay_engine::runtime::{
+    AgentFacts, Copy, DeviceMemory, PointerFacts, PoolFacts, RuntimeError, RuntimeResult,
+};
 use hsa_sys::{
+    HSA_AMD_AGENT_INFO_MEMORY_AVAIL, HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_COARSE_GRAINED,
     HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_FINE_GRAINED, HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_KERNARG_INIT,
-    HSA_AMD_MEMORY_POOL_INFO_GLOBAL_FLAGS, HSA_AMD_MEMORY_POOL_INFO_SEGMENT, HSA_AMD_SEGMENT_GLOBAL,
-    HSA_REGION_INFO_GLOBAL_FLAGS, HSA_REGION_INFO_SEGMENT, HSA_REGION_SEGMENT_GLOBAL,
+    HSA_AMD_MEMORY_POOL_INFO_GLOBAL_FLAGS, HSA_AMD_MEMORY_POOL_INFO_SEGMENT, HSA_AMD_MEMORY_POOL_INFO_SIZE,
+    HSA_AMD_SEGMENT_GLOBAL, HSA_REGION_INFO_GLOBAL_FLAGS, HSA_REGION_INFO_SEGMENT, HSA_REGION_SEGMENT_GLOBAL,
     HSA_STATUS_ERROR_OUT_OF_RESOURCES, hsa_agent_t, hsa_amd_memory_pool_info_t, hsa_amd_memory_pool_t,
     hsa_amd_pointer_info_t, hsa_amd_segment_t, hsa_region_info_t, hsa_region_segment_t, hsa_region_t,
     hsa_signal_t,
@@ -93,7 +96,48 @@ pub fn host_pool(agents: &[AgentFacts]) -> RuntimeResult<hsa_amd_memory_pool_t> 
     })
 }
 
-pub fn allocate_host(pool: hsa_amd_memory_pool_t, gpus: &[hsa_agent_t], bytes: u64) -> RuntimeResult<u64> {
+/// The first coarse-grained pool of each GPU that has one.
+pub fn device_pools(agents: &[AgentFacts]) -> RuntimeResult<Vec<(Agent, hsa_amd_memory_pool_t)>> {
+    let mut pools = Vec::new();
+    for agent in agents.iter().filter(|agent| agent.gpu) {
+        for pool in agent_pools(agent.agent)? {
+            let facts = pool_facts(agent.agent, pool)?;
+            if facts.global && facts.global_flags == HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_COARSE_GRAINED {
+                pools.push((agent.agent, pool));
+                break;
+            }
+        }
+    }
+    Ok(pools)
+}
+
+pub fn allocate_device(pool: hsa_amd_memory_pool_t, bytes: u64) -> RuntimeResult<u64> {
+    allocate(pool, bytes).map(|(place, _)| address(place))
+}
+
+pub fn device_memory(agent: Agent, pool: hsa_amd_memory_pool_t) -> RuntimeResult<DeviceMemory> {
+    let agent = hsa_agent_t { handle: agent.0 };
+    let free = attribute(|place| {
+        // SAFETY: the attribute is a number of 64 bits, as its place.
+        unsafe { call!(hsa_agent_get_info(agent, HSA_AMD_AGENT_INFO_MEMORY_AVAIL, place)) }
+    })?;
+    let total: usize = attribute(|place| {
+        // SAFETY: the attribute is a `size_t`, as its place.
+        unsafe { call!(hsa_amd_memory_pool_get_info(pool, HSA_AMD_MEMORY_POOL_INFO_SIZE, place)) }
+    })?;
+    Ok(DeviceMemory { free, total: total as u64 })
+}
+
+/// `MemAvailable` of `/proc/meminfo`.
+pub fn available_host_memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kibibytes * 1024)
+}
+
+/// Allocates whole pages of a pool: the block and its size.
+fn allocate(pool: hsa_amd_memory_pool_t, bytes: u64) -> RuntimeResult<(*mut c_void, usize)> {
     let too_large =
         RuntimeError { call: "hsa_amd_memory_pool_allocate", status: HSA_STATUS_ERROR_OUT_OF_RESOURCES };
     let size = bytes
@@ -104,6 +148,11 @@ pub fn allocate_host(pool: hsa_amd_memory_pool_t, gpus: &[hsa_agent_t], bytes: u
     let mut place: *mut c_void = ptr::null_mut();
     // SAFETY: the place is a local variable of the right type.
     unsafe { call!(hsa_amd_memory_pool_allocate(pool, size, 0, &raw mut place)) }?;
+    Ok((place, size))
+}
+
+pub fn allocate_host(pool: hsa_amd_memory_pool_t, gpus: &[hsa_agent_t], bytes: u64) -> RuntimeResult<u64> {
+    let (place, size) = allocate(pool, bytes)?;
     let block = address(place);
     let granted = match u32::try_from(gpus.len()) {
         Ok(0) | Err(_) => Ok(()),
@@ -120,7 +169,7 @@ pub fn allocate_host(pool: hsa_amd_memory_pool_t, gpus: &[hsa_agent_t], bytes: u
 }
 
 pub fn free(block: u64) -> RuntimeResult<()> {
-    // SAFETY: the engine gives back what it got from `allocate_host`, once.
+    // SAFETY: the engine gives back what it got from `allocate_host` or `allocate_device`, once.
     unsafe { call!(hsa_amd_memory_pool_free(pointer(block))) }
 }
 

@@ -22,19 +22,19 @@ pub fn create(initial: i64) -> RuntimeResult<Signal> {
 }
 
 /// A signal without an interrupt where the runtime offers that.
-pub fn create_doorbell() -> RuntimeResult<Signal> {
+pub fn create_polled(initial: i64) -> RuntimeResult<Signal> {
     let mut signal = hsa_signal_t { handle: 0 };
     // SAFETY: as above.
     let created = unsafe {
         call!(hsa_amd_signal_create(
-            0,
+            initial,
             0,
             ptr::null(),
             u64::from(HSA_AMD_SIGNAL_AMD_GPU_ONLY),
             &raw mut signal
         ))
     };
-    created.map(|()| Signal(signal.handle)).or_else(|_| create(0))
+    created.map(|()| Signal(signal.handle)).or_else(|_| create(initial))
 }
 
 pub fn destroy(signal: Signal) -> RuntimeResult<()> {

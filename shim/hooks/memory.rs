@@ -2,11 +2,12 @@
 
 use std::ffi::{c_int, c_void};
 
-use hsa_replay_engine::handles::Pool;
+use hsa_replay_engine::handles::{Agent, Pool};
 use hsa_replay_engine::{Allocation, Source};
 use hsa_sys::{
-    HSA_STATUS_SUCCESS, hsa_agent_t, hsa_amd_ipc_memory_t, hsa_amd_memory_pool_t,
-    hsa_amd_svm_attribute_pair_t, hsa_handle_t, hsa_region_t, hsa_status_t,
+    HSA_AMD_AGENT_INFO_MEMORY_AVAIL, HSA_STATUS_ERROR, HSA_STATUS_ERROR_OUT_OF_RESOURCES, HSA_STATUS_SUCCESS,
+    hsa_agent_info_t, hsa_agent_t, hsa_amd_ipc_memory_t, hsa_amd_memory_pool_t, hsa_amd_svm_attribute_pair_t,
+    hsa_handle_t, hsa_region_t, hsa_status_t,
 };
 
 use parking_lot::Mutex;
@@ -28,6 +29,34 @@ unsafe fn allocated(status: hsa_status_t, place: *mut *mut c_void, bytes: usize,
         let allocation = Allocation { address: address.addr() as u64, bytes: bytes as u64, source };
         life::with(|engine| engine.memory_allocated(&allocation));
     }
+}
+
+/// Makes a call that allocates device memory. If it fails, what windows keep of such memory is given back, and the call is made
+/// once more.
+pub fn allocating(mut call: impl FnMut() -> hsa_status_t) -> hsa_status_t {
+    let status = call();
+    let is_short = matches!(status, HSA_STATUS_ERROR_OUT_OF_RESOURCES | HSA_STATUS_ERROR);
+    if is_short && life::with(|engine| engine.give_back_memory(event_thread::may_wait())) == Some(true) {
+        return call();
+    }
+    status
+}
+
+/// `hsa_agent_get_info`: memory that windows keep counts as free.
+pub unsafe extern "C" fn hsa_agent_get_info(
+    agent: hsa_agent_t,
+    attribute: hsa_agent_info_t,
+    value: *mut c_void,
+) -> hsa_status_t {
+    // SAFETY: the caller's obligations are passed on.
+    let status = unsafe { real!(hsa_agent_get_info)(agent, attribute, value) };
+    if attribute == HSA_AMD_AGENT_INFO_MEMORY_AVAIL && status == HSA_STATUS_SUCCESS && !value.is_null() {
+        let hidden = life::with(|engine| engine.hidden_memory(Agent(agent.handle))).unwrap_or(0);
+        let free = value.cast::<u64>();
+        // SAFETY: the call has written a number of 64 bits there.
+        unsafe { free.write_unaligned(free.read_unaligned().saturating_add(hidden)) };
+    }
+    status
 }
 
 /// An address on its way to another thread.
@@ -69,7 +98,7 @@ pub unsafe extern "C" fn hsa_amd_memory_pool_allocate(
     place: *mut *mut c_void,
 ) -> hsa_status_t {
     // SAFETY: the caller's obligations are passed on.
-    let status = unsafe { real!(hsa_amd_memory_pool_allocate)(pool, size, flags, place) };
+    let status = allocating(|| unsafe { real!(hsa_amd_memory_pool_allocate)(pool, size, flags, place) });
     // SAFETY: the call writes the address there when it succeeds.
     unsafe { allocated(status, place, size, Source::Pool { pool: Pool(pool.handle), flags }) };
     status
@@ -86,7 +115,7 @@ pub unsafe extern "C" fn hsa_memory_allocate(
     place: *mut *mut c_void,
 ) -> hsa_status_t {
     // SAFETY: the caller's obligations are passed on.
-    let status = unsafe { real!(hsa_memory_allocate)(region, size, place) };
+    let status = allocating(|| unsafe { real!(hsa_memory_allocate)(region, size, place) });
     // SAFETY: the call writes the address there when it succeeds.
     unsafe { allocated(status, place, size, Source::Region { region: Pool(region.handle) }) };
     status

@@ -17,6 +17,7 @@ use hsa_sys::{
 };
 use parking_lot::Mutex;
 
+use super::memory::allocating;
 use crate::forward::real;
 use crate::life;
 
@@ -112,7 +113,7 @@ pub unsafe extern "C" fn hsa_amd_vmem_handle_create(
     handle: *mut hsa_amd_vmem_alloc_handle_t,
 ) -> hsa_status_t {
     // SAFETY: the caller's obligations are passed on.
-    let status = unsafe { real!(hsa_amd_vmem_handle_create)(pool, size, kind, flags, handle) };
+    let status = allocating(|| unsafe { real!(hsa_amd_vmem_handle_create)(pool, size, kind, flags, handle) });
     if status == HSA_STATUS_SUCCESS && !handle.is_null() {
         // SAFETY: the call has written the handle there.
         let handle = unsafe { handle.read() }.handle;

@@ -55,28 +55,39 @@ pub(super) fn start(fake: &Arc<Fake>) {
 
 fn perform(state: &mut State, copy: &Copy) {
     let operation = operation(state, copy);
-    let (device, host) = match operation {
-        Operation::CopyToDevice => (copy.to, copy.from),
-        _ => (copy.from, copy.to),
+    let is_device = |address| state.machine.allocation(address).is_some();
+    let device = if operation == Operation::CopyToDevice { copy.to } else { copy.from };
+    let host = match (is_device(copy.from), is_device(copy.to)) {
+        (true, true) => None,
+        (false, _) => Some(copy.from),
+        (true, false) => Some(copy.to),
     };
-    let inside = |(&base, &bytes): (&u64, &u64)| base <= host && host + copy.bytes <= base + bytes;
-    if !state.machine.host.iter().any(inside) {
+    let inside = |host: u64| {
+        let mut blocks = state.machine.host.iter();
+        blocks.any(|(&base, &bytes)| base <= host && host + copy.bytes <= base + bytes)
+    };
+    if host.is_some_and(|host| !inside(host)) {
         state.violations.push(format!("copy with host memory that is not allocated: {copy:x?}"));
         return;
     }
-    let Some(memory) = state.machine.slice(device, copy.bytes) else {
-        state.violations.push(format!("copy with device memory that is not allocated: {copy:x?}"));
-        return;
-    };
-    let host = std::ptr::with_exposed_provenance_mut::<u8>(host as usize);
-    // SAFETY: both ranges were checked to lie in live allocations, which do not overlap.
-    unsafe {
-        match operation {
-            Operation::CopyToDevice => {
-                std::ptr::copy_nonoverlapping(host, memory.as_mut_ptr(), memory.len());
-            }
-            _ => std::ptr::copy_nonoverlapping(memory.as_ptr(), host, memory.len()),
+    let host = host.map(|host| std::ptr::with_exposed_provenance_mut::<u8>(host as usize));
+    let done = match (operation, host) {
+        (Operation::CopyToDevice, Some(host)) => {
+            // SAFETY: the range was checked to lie in a live allocation.
+            let bytes = unsafe { std::slice::from_raw_parts(host, copy.bytes as usize) };
+            state.machine.scatter(copy.to, bytes)
         }
+        (_, Some(host)) => state.machine.gather(copy.from, copy.bytes).map(|bytes| {
+            // SAFETY: the range was checked to lie in a live allocation, and the bytes are our own.
+            unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), host, bytes.len()) };
+        }),
+        (_, None) => {
+            let bytes = state.machine.gather(copy.from, copy.bytes);
+            bytes.and_then(|bytes| state.machine.scatter(copy.to, &bytes))
+        }
+    };
+    match done {
+        Some(()) => state.events.push(Event::Copied { operation, device, bytes: copy.bytes }),
+        None => state.violations.push(format!("copy with device memory that is not allocated: {copy:x?}")),
     }
-    state.events.push(Event::Copied { operation, device, bytes: copy.bytes });
 }

@@ -48,6 +48,52 @@ impl Machine {
         self.device.get_mut(&base)?.get_mut(from..from + bytes as usize)
     }
 
+    /// The parts of a range that lie in allocations: where, and how many bytes. `None` if it leaves mapped memory, which is
+    /// whole pages.
+    fn parts(&self, address: u64, bytes: u64) -> Option<Vec<(u64, u64)>> {
+        let (mut at, end) = (address, address + bytes);
+        let mut parts = Vec::new();
+        while at < end {
+            match self.allocation(at) {
+                Some((base, size)) => {
+                    let part = (base + size).min(end) - at;
+                    parts.push((at, part));
+                    at += part;
+                }
+                None => {
+                    let (&base, memory) = self.device.range(..at).next_back()?;
+                    let page_end = (base + memory.len() as u64).next_multiple_of(4096);
+                    let next = self.device.range(at..).next().map_or(u64::MAX, |(&next, _)| next);
+                    let to = page_end.min(next).min(end);
+                    if to <= at {
+                        return None;
+                    }
+                    at = to;
+                }
+            }
+        }
+        Some(parts)
+    }
+
+    /// What a device reads from a range: whatever lies between allocations is zero here.
+    pub(super) fn gather(&mut self, address: u64, bytes: u64) -> Option<Vec<u8>> {
+        let mut all = vec![0; bytes as usize];
+        for (at, part) in self.parts(address, bytes)? {
+            let from = (at - address) as usize;
+            all[from..from + part as usize].copy_from_slice(self.slice(at, part)?);
+        }
+        Some(all)
+    }
+
+    /// What a device writes to a range.
+    pub(super) fn scatter(&mut self, address: u64, bytes: &[u8]) -> Option<()> {
+        for (at, part) in self.parts(address, bytes.len() as u64)? {
+            let from = (at - address) as usize;
+            self.slice(at, part)?.copy_from_slice(&bytes[from..from + part as usize]);
+        }
+        Some(())
+    }
+
     pub(crate) fn write(&mut self, address: u64, bytes: &[u8]) {
         self.slice(address, bytes.len() as u64).expect("live device memory").copy_from_slice(bytes);
     }

@@ -18,7 +18,7 @@ pub(crate) use queue::RealQueue;
 pub(crate) use runtime::{GPU, HOST, KERNARG_POOL, VRAM_POOL};
 
 use crate::handles::{Executable, Signal};
-use crate::runtime::LoadedCodeObject;
+use crate::runtime::{DeviceMemory, LoadedCodeObject};
 use parking_lot::{Condvar, Mutex};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -31,6 +31,7 @@ pub(crate) enum Operation {
     CopyToHost,
     CopyToDevice,
     AllocateHost,
+    AllocateDevice,
     CreateSignal,
     LoadedCodeObjects,
     PointerFacts,
@@ -82,6 +83,12 @@ pub(crate) struct State {
     pub(super) stop: bool,
     /// Ticks of the agent's clock.
     pub(super) clock: u64,
+    /// What the agent says of its memory; allocations of the engine's count.
+    pub(super) device_memory: DeviceMemory,
+    /// Device memory that the engine has allocated, and its sizes.
+    pub(super) arenas: HashMap<u64, u64>,
+    /// Available host memory.
+    pub(super) host_memory: u64,
 }
 
 /// The runtime and its agent.
@@ -93,7 +100,12 @@ pub(crate) struct Fake {
 impl Fake {
     pub(crate) fn new() -> Arc<Self> {
         let fake = Arc::new(Self {
-            state: Mutex::new(State { clock: 1000, ..State::default() }),
+            state: Mutex::new(State {
+                clock: 1000,
+                device_memory: DeviceMemory { free: 8 << 30, total: 8 << 30 },
+                host_memory: 16 << 30,
+                ..State::default()
+            }),
             changed: Condvar::new(),
         });
         copies::start(&fake);
@@ -183,6 +195,31 @@ impl Fake {
     pub(crate) fn host_blocks(&self) -> usize {
         let state = self.state.lock();
         state.machine.host.keys().filter(|block| !state.ever_signals.contains(block)).count()
+    }
+
+    /// Operations of a kind so far.
+    pub(crate) fn count(&self, operation: Operation) -> u64 {
+        self.state.lock().counts.get(&operation).copied().unwrap_or(0)
+    }
+
+    /// Sets how much device memory the agent says it has.
+    pub(crate) fn set_device_memory(&self, free: u64, total: u64) {
+        self.state.lock().device_memory = DeviceMemory { free, total };
+    }
+
+    /// Sets how much host memory is available.
+    pub(crate) fn set_host_memory(&self, bytes: u64) {
+        self.state.lock().host_memory = bytes;
+    }
+
+    /// Device memory that is the engine's.
+    pub(crate) fn arena_bytes(&self) -> u64 {
+        self.state.lock().arenas.values().sum()
+    }
+
+    /// Waits until the engine has none of the agent's memory.
+    pub(crate) fn wait_for_no_arena(&self) {
+        self.wait_for("the end of an arena", |state| state.arenas.is_empty());
     }
 
     /// Undoes the destruction of a hardware queue that has more owners.

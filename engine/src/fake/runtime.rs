@@ -3,7 +3,8 @@
 use super::{Fake, Fault, Operation, RealQueue, copies, value};
 use crate::handles::{Agent, Executable, HardwareQueue, Pool, Signal};
 use crate::runtime::{
-    AgentFacts, Copy, LoadedCodeObject, PointerFacts, PoolFacts, Runtime, RuntimeError, RuntimeResult,
+    AgentFacts, Copy, DeviceMemory, LoadedCodeObject, PointerFacts, PoolFacts, Runtime, RuntimeError,
+    RuntimeResult,
 };
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -73,7 +74,9 @@ impl Runtime for Fake {
 
     fn allocate_host(&self, bytes: u64) -> RuntimeResult<u64> {
         self.refused(Operation::AllocateHost, "hsa_amd_memory_pool_allocate")?;
-        Ok(self.state.lock().machine.allocate_host(bytes))
+        let mut state = self.state.lock();
+        self.pause_here(&mut state, Operation::AllocateHost);
+        Ok(state.machine.allocate_host(bytes))
     }
 
     fn free_host(&self, address: u64) -> RuntimeResult<()> {
@@ -89,8 +92,44 @@ impl Runtime for Fake {
         Ok(self.new_signal(initial))
     }
 
-    fn create_doorbell(&self) -> RuntimeResult<Signal> {
-        self.create_signal(0)
+    fn create_polled_signal(&self, initial: i64) -> RuntimeResult<Signal> {
+        self.create_signal(initial)
+    }
+
+    fn allocate_device(&self, agent: Agent, bytes: u64) -> RuntimeResult<u64> {
+        assert_eq!(agent, GPU);
+        self.refused(Operation::AllocateDevice, "hsa_amd_memory_pool_allocate")?;
+        let mut state = self.state.lock();
+        if bytes > state.device_memory.free {
+            state.violations.push(format!("{bytes} bytes of device memory asked for, more than are free"));
+        }
+        state.device_memory.free -= bytes.min(state.device_memory.free);
+        let address = state.machine.allocate(bytes);
+        state.arenas.insert(address, bytes);
+        Ok(address)
+    }
+
+    fn free_device(&self, address: u64) -> RuntimeResult<()> {
+        let mut state = self.state.lock();
+        match state.arenas.remove(&address) {
+            Some(bytes) => {
+                state.device_memory.free += bytes;
+                state.machine.free(address);
+            }
+            None => {
+                state.violations.push(format!("free of device memory that is not the engine's: {address:#x}"))
+            }
+        }
+        Ok(())
+    }
+
+    fn device_memory(&self, agent: Agent) -> RuntimeResult<DeviceMemory> {
+        assert_eq!(agent, GPU);
+        Ok(self.state.lock().device_memory)
+    }
+
+    fn available_host_memory(&self) -> Option<u64> {
+        Some(self.state.lock().host_memory)
     }
 
     fn destroy_signal(&self, signal: Signal) -> RuntimeResult<()> {

@@ -38,23 +38,27 @@ impl HostBlock {
         self.bytes
     }
 
-    /// The bytes of a range. A copy in flight borrows the block mutably (see [`crate::copy`]), so that no device writes what
-    /// a slice shows.
+    /// The bytes of a range. Whoever lets a device write to the block (see [`crate::copy`]) looks only at ranges to which no copy
+    /// is in flight.
     pub(crate) fn slice(&self, range: Range<u64>) -> &[u8] {
         assert!(range.start <= range.end && range.end <= self.bytes, "range {range:?} outside of {self:?}");
         let start = std::ptr::with_exposed_provenance::<u8>(to_usize(self.address + range.start));
-        // SAFETY: the range lies in memory that the runtime gave to this value alone, zeroed and thus initialised; writers
-        // hold `&mut self` for as long as they write.
+        // SAFETY: the range lies in memory that the runtime gave to this value alone, zeroed and thus initialised; the host
+        // writes only by `&mut self`, and devices do not write to it now, by the condition above.
         unsafe { std::slice::from_raw_parts(start, to_usize(range.end - range.start)) }
+    }
+
+    /// The same for writing.
+    pub(crate) fn slice_mut(&mut self, range: Range<u64>) -> &mut [u8] {
+        assert!(range.start <= range.end && range.end <= self.bytes, "range {range:?} outside of {self:?}");
+        let start = std::ptr::with_exposed_provenance_mut::<u8>(to_usize(self.address + range.start));
+        // SAFETY: as in `slice`; `&mut self` excludes other slices.
+        unsafe { std::slice::from_raw_parts_mut(start, to_usize(range.end - range.start)) }
     }
 
     /// Puts bytes at the start of the block.
     pub(crate) fn fill(&mut self, bytes: &[u8]) {
-        assert!(bytes.len() as u64 <= self.bytes, "{} bytes do not fit into {self:?}", bytes.len());
-        let start = std::ptr::with_exposed_provenance_mut::<u8>(to_usize(self.address));
-        // SAFETY: the range lies in memory that the runtime gave to this value alone; `&mut self` excludes slices of it and,
-        // as with `slice`, copies in flight.
-        unsafe { std::slice::from_raw_parts_mut(start, bytes.len()) }.copy_from_slice(bytes);
+        self.slice_mut(0..bytes.len() as u64).copy_from_slice(bytes);
     }
 
     /// Gives the memory up without freeing it, because a device may still write there.

@@ -87,7 +87,7 @@ impl QueueObject {
             });
         }
         let memory = HostBlock::new(runtime, OBJECT_BYTES + slots * SLOT_BYTES)?;
-        let doorbell = runtime.create_doorbell()?;
+        let doorbell = runtime.create_polled_signal(0)?;
         let object = memory.address();
         for offset in (0..copied).step_by(8) {
             let offset = to_usize(offset);

@@ -1,8 +1,8 @@
 //! The host tier: host memory that devices reach, kept from window to window.
 
-use super::{Piece, Plan, Store, WrittenBack};
-use crate::copy::{Copied, Job, Mover};
-use crate::runtime::{Runtime, RuntimeResult};
+use super::{Move, Plan, Store, Trouble, WrittenBack};
+use crate::copy::Mover;
+use crate::runtime::Runtime;
 use crate::shared_memory::HostBlock;
 use crate::sync::Arc;
 use hsa_replay_contract::record::Tier;
@@ -12,13 +12,13 @@ use std::ops::Range;
 const GRAIN: u64 = 2 << 20;
 
 /// One arena, which grows to the largest snapshot so far.
-pub(crate) struct HostStore {
+pub(super) struct HostStore {
     runtime: Arc<dyn Runtime>,
     arena: Option<HostBlock>,
 }
 
 impl HostStore {
-    pub(crate) fn new(runtime: Arc<dyn Runtime>) -> Self {
+    pub(super) fn new(runtime: Arc<dyn Runtime>) -> Self {
         Self { runtime, arena: None }
     }
 
@@ -32,11 +32,12 @@ impl Store for HostStore {
         Tier::Host
     }
 
-    fn reserve(&mut self, plan: &Plan) -> RuntimeResult<()> {
-        if self.arena.as_ref().is_none_or(|arena| arena.bytes() < plan.bytes) {
+    fn reserve(&mut self, bytes: u64) -> Result<(), String> {
+        if self.arena.is_none() || self.reserved() < bytes {
             // The old arena first: both together may be more than there is.
             self.arena = None;
-            self.arena = Some(HostBlock::new(&self.runtime, plan.bytes.max(1).next_multiple_of(GRAIN))?);
+            let bytes = bytes.max(1).checked_next_multiple_of(GRAIN).unwrap_or(bytes);
+            self.arena = Some(HostBlock::new(&self.runtime, bytes).map_err(|error| error.to_string())?);
         }
         Ok(())
     }
@@ -45,53 +46,25 @@ impl Store for HostStore {
         self.arena.as_ref().map_or(0, HostBlock::bytes)
     }
 
-    fn save(&mut self, plan: &Plan, mover: &Mover<'_>) -> Vec<Copied> {
+    fn save(&mut self, plan: &Plan, mover: &Mover<'_>) -> Result<(), Trouble> {
         let base = self.base();
-        let jobs: Vec<Job> = plan
-            .pieces
-            .iter()
-            .map(|piece| Job {
-                region: Arc::clone(&plan.regions[piece.region]),
-                offset: piece.offset,
-                host: base + piece.at,
-                bytes: piece.bytes,
-            })
-            .collect();
-        mover.run(&jobs)
+        let job = |each: &Move| mover.to_host(plan.regions_of(each), each.device, base + each.at, each.bytes);
+        let jobs: Vec<_> = plan.moves.iter().map(job).collect();
+        Trouble::of_saving(&plan.moves, &mover.run(&jobs))
     }
 
-    fn write_back(&self, plan: &Plan, spans: &[(usize, Range<u64>)], mover: &Mover<'_>) -> WrittenBack {
+    fn write_back(&mut self, plan: &Plan, parts: &[(usize, Range<u64>)], mover: &Mover<'_>) -> WrittenBack {
         let base = self.base();
-        let mut owners = Vec::new();
-        let mut jobs = Vec::new();
-        for (span, (region, range)) in spans.iter().enumerate() {
-            for (piece, offset, bytes) in plan.cover(*region, range.clone()) {
-                let region = Arc::clone(&plan.regions[*region]);
-                let host = base + piece.at + (offset - piece.offset);
-                jobs.push(Job { region, offset, host, bytes });
-                owners.push(span);
-            }
-        }
-        let mut back = WrittenBack::default();
-        for ((copied, job), span) in mover.run(&jobs).into_iter().zip(&jobs).zip(owners) {
-            let (region, range) = &spans[span];
-            match copied {
-                Copied::Done => back.bytes += job.bytes,
-                Copied::Gone if back.gone.last() == Some(region) => {}
-                Copied::Gone => back.gone.push(*region),
-                Copied::Failed | Copied::Stuck | Copied::GivenUp => {
-                    back.stuck |= copied == Copied::Stuck;
-                    if back.failed.last() != Some(&(*region, range.clone())) {
-                        back.failed.push((*region, range.clone()));
-                    }
-                }
-            }
-        }
-        back
+        WrittenBack::by(plan, parts, |moves| {
+            let job =
+                |each: &Move| mover.to_device(plan.regions_of(each), each.device, base + each.at, each.bytes);
+            mover.run(&moves.iter().map(job).collect::<Vec<_>>())
+        })
     }
 
-    fn bytes(&self, piece: &Piece) -> &[u8] {
-        self.arena.as_ref().map_or(&[], |arena| arena.slice(piece.at..piece.at + piece.bytes))
+    fn bytes(&mut self, plan: &Plan, piece: usize, _: &Mover<'_>) -> Result<&[u8], Trouble> {
+        let piece = &plan.pieces[piece];
+        Ok(self.arena.as_ref().map_or(&[], |arena| arena.slice(piece.at..piece.at + piece.bytes)))
     }
 
     fn abandon(&mut self) {

@@ -205,6 +205,8 @@ fn a_thread_that_may_not_wait_ends_the_window_instead() {
 fn intrude(rig: &Rig, target: u64, give: bool) -> (hsa_replay_contract::Dispatch, Vec<u8>) {
     let out = rig.allocate(64);
     let queue = rig.queue(16);
+    // With the snapshot in host memory the first copy to the device is a restore's.
+    rig.fake.set_device_memory(0, 1 << 30);
     rig.fake.pause(Operation::CopyToDevice, 0);
     let counted = queue.dispatch(COUNT, &[out]);
     rig.fake.wait_for_pause();

@@ -20,5 +20,6 @@ mod passes;
 mod records;
 mod rig;
 mod snapshots;
+mod tiers;
 mod tool;
 mod untracked;

@@ -60,6 +60,11 @@ impl Rig {
         Self::attached(&[], Attachments { tool: Some(Box::new(tool)), ..Attachments::default() })
     }
 
+    /// With a folder for the disk tier.
+    pub(super) fn spilling(options: &[(&str, &str)], spill: Option<std::path::PathBuf>) -> Self {
+        Self::attached(options, Attachments { spill, ..Attachments::default() })
+    }
+
     fn attached(options: &[(&str, &str)], attachments: Attachments) -> Self {
         let fake = Fake::new();
         let folder = tempfile::tempdir().expect("a folder");

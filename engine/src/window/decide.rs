@@ -2,7 +2,7 @@
 
 use super::hostcall::HostcallBuffer;
 use super::{Refusal, Window};
-use crate::copy::{Copied, Direction, Job, Mover};
+use crate::copy::{Copied, Mover};
 use crate::endless::Endless;
 use crate::host_memory::HostMemory;
 use crate::inventory::{Exclusion, Region};
@@ -167,10 +167,9 @@ impl Window<'_> {
             *kept = Some(HostBlock::new(&self.process.runtime, bytes.next_multiple_of(4096)).ok()?);
         }
         let block = kept.as_ref()?;
-        let job =
-            Job { region: Arc::clone(region), offset: address - region.base, host: block.address(), bytes };
-        let mover = Mover::new(self.process, self.agent.agent, Direction::ToHost, self.deadline);
-        match mover.run(&[job])[..] {
+        let mover = Mover::new(self.process, self.agent.agent, self.deadline);
+        let owner = std::slice::from_ref(region);
+        match mover.run(&[mover.to_host(owner, address, block.address(), bytes)])[..] {
             [Copied::Done] => Some(block.slice(0..bytes).to_vec()),
             [Copied::Stuck] => {
                 kept.take().into_iter().for_each(HostBlock::leak);

@@ -4,6 +4,7 @@ use super::Window;
 use super::passes::Evidence;
 use super::snapshot::Ready;
 use super::writes::{Listed, Writes};
+use crate::copy::Mover;
 use crate::store::Store;
 use hsa_replay_contract::report::{DUMP_VERSION, DumpHeader, DumpWriter, MAX_DUMPED, dump_spans};
 use std::io;
@@ -11,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 impl Window<'_> {
     /// Stores what the first pass changed, as far as that is asked for and fits; the store still holds the snapshot.
-    pub(super) fn dump_writes(&self, ready: &Ready, store: &dyn Store, evidence: &mut Evidence) {
+    pub(super) fn dump_writes(&self, ready: &Ready, store: &mut dyn Store, evidence: &mut Evidence) {
         let Some(folder) = &self.process.settings.dump_writes else {
             return;
         };
@@ -31,7 +32,7 @@ impl Window<'_> {
         folder: &Path,
         listed: &Listed,
         ready: &Ready,
-        store: &dyn Store,
+        store: &mut dyn Store,
         evidence: &Evidence,
         room: &mut u64,
     ) -> io::Result<PathBuf> {
@@ -53,13 +54,18 @@ impl Window<'_> {
             complete,
         };
         let mut file = DumpWriter::create(folder, &header)?;
+        let mover = Mover::new(self.process, self.agent.agent, self.deadline).given_up_with(self.queue);
         for [offset, length] in spans {
             let start = listed.start + offset;
             let mut before = Vec::new();
             for (piece, offset, bytes) in ready.plan.cover(listed.region, start..start + length) {
-                let from = usize::try_from(offset - piece.offset).map_err(io::Error::other)?;
+                let from =
+                    usize::try_from(offset - ready.plan.pieces[piece].offset).map_err(io::Error::other)?;
                 let bytes = usize::try_from(bytes).map_err(io::Error::other)?;
-                before.extend_from_slice(&store.bytes(piece)[from..from + bytes]);
+                let saved = store.bytes(&ready.plan, piece, &mover).map_err(|trouble| {
+                    io::Error::other(format!("the snapshot cannot be read: {trouble:?}"))
+                })?;
+                before.extend_from_slice(&saved[from..from + bytes]);
             }
             file.write(&before)?;
             for (part, left) in evidence.written[listed.region].split(start, before.len()) {

@@ -9,9 +9,9 @@
 use super::Window;
 use super::finish::{Cut, say};
 use super::passes::Evidence;
-use super::snapshot::{Workspace, available_memory};
+use super::snapshot::Workspace;
 use super::unreached::{Unreached, Write, without};
-use crate::copy::{Direction, Mover};
+use crate::copy::Mover;
 use crate::inventory::Region;
 use crate::store::Plan;
 use hsa_replay_contract::Reason;
@@ -31,7 +31,7 @@ impl Window<'_> {
     pub(super) fn room_beside(&self, plan: &Plan) -> u64 {
         match self.process.settings.budget {
             Some(budget) => budget.saturating_sub(plan.captured()),
-            None => available_memory().map_or(u64::MAX, |available| available / 2),
+            None => self.process.runtime.available_host_memory().map_or(u64::MAX, |available| available / 2),
         }
     }
 
@@ -91,7 +91,7 @@ impl Window<'_> {
             return true;
         }
         let deadline = Instant::now() + self.process.settings.timeout;
-        let mover = Mover::new(self.process, self.agent.agent, Direction::ToDevice, deadline);
+        let mover = Mover::new(self.process, self.agent.agent, deadline);
         // Somebody who copied there during the window was later than the pass after which they were seen.
         let Some(later) = self.intruded() else {
             return false;

@@ -4,17 +4,17 @@ use crate::agent::AgentState;
 use crate::compare::{
     BLOCK, ChangedRanges, Divergences, PassHash, Precision, RegionComparison, WrittenBytes,
 };
-use crate::copy::{Copied, Direction, Job, Mover};
+use crate::copy::{Batch, CHUNK, Copied, Mover};
 use crate::queue::SoftQueue;
 use crate::runtime::RuntimeResult;
 use crate::shared_memory::HostBlock;
-use crate::store::{Piece, Plan, Store};
-use crate::sync::Arc;
+use crate::store::{Move, Piece, Plan, Store, Trouble, groups};
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-/// Bytes read before they are compared.
-const SCRATCH: u64 = 64 << 20;
+const PAGE: u64 = 4096;
+/// What a move may take in the scratch block beyond its bytes.
+const PLACE: u64 = 128;
 
 /// What a pass changed.
 #[derive(Clone, Debug)]
@@ -33,18 +33,17 @@ pub(super) struct Inspection {
 /// Why memory could not be compared.
 #[derive(Debug)]
 pub(super) struct Unreadable {
-    pub(super) address: u64,
-    pub(super) stuck: bool,
-    /// The queue or the process ends, so the reading was not finished.
-    pub(super) given_up: bool,
+    pub(super) trouble: Trouble,
+    /// It was the snapshot that could not be looked at.
+    pub(super) of_snapshot: bool,
 }
 
 /// Reads the agent's memory piece by piece.
 pub(super) struct Reader<'a> {
     pub(super) agent: &'a AgentState,
     pub(super) plan: &'a Plan,
-    pub(super) store: &'a dyn Store,
-    pub(super) scratch: &'a mut Option<HostBlock>,
+    pub(super) store: &'a mut dyn Store,
+    pub(super) scratch: &'a HostBlock,
     pub(super) deadline: Instant,
     /// Reading ends with it.
     pub(super) queue: &'a SoftQueue,
@@ -56,16 +55,23 @@ pub(super) struct Reader<'a> {
     pub(super) room: u64,
 }
 
-/// The scratch block for a plan, of a size that can hold any piece.
+/// Moves on their way to one half of the scratch block.
+struct Group<'a> {
+    /// Each with its place in the block.
+    moves: Vec<(&'a Move, u64)>,
+    batch: Batch<'a>,
+}
+
+/// The scratch block for a plan: each half can hold any move of it.
 pub(super) fn reserve_scratch(
     agent: &AgentState,
     plan: &Plan,
     scratch: &mut Option<HostBlock>,
 ) -> RuntimeResult<()> {
-    let bytes = plan.bytes.clamp(4096, SCRATCH);
+    let bytes = 2 * (plan.bytes + PLACE * plan.moves.len() as u64).clamp(PAGE, CHUNK + PAGE);
     if scratch.as_ref().is_none_or(|block| block.bytes() < bytes) {
         *scratch = None;
-        *scratch = Some(HostBlock::new(&agent.process.runtime, bytes)?);
+        *scratch = Some(HostBlock::new(&agent.process.runtime, bytes.next_multiple_of(PAGE))?);
     }
     Ok(())
 }
@@ -124,55 +130,82 @@ impl Reader<'_> {
         })
     }
 
-    /// Reads all pieces in order and shows each with its saved bytes.
+    /// Reads all pieces in order and shows each with its saved bytes. While one half of the scratch block is looked at, copies
+    /// fill the other.
     fn read(&mut self, mut show: impl FnMut(&Piece, &[u8], &[u8])) -> Result<(), Unreadable> {
-        let Some(scratch) = &*self.scratch else {
-            // Given up, since a copy that did not end may still use it.
-            let address = self.plan.regions.first().map_or(0, |region| region.base);
-            return Err(Unreadable { address, stuck: false, given_up: false });
-        };
-        let process = &*self.agent.process;
+        let (plan, scratch) = (self.plan, self.scratch);
         let mover =
-            Mover::new(process, self.agent.agent, Direction::ToHost, self.deadline).given_up_with(self.queue);
-        let mut pieces = &self.plan.pieces[..];
-        while !pieces.is_empty() {
-            let mut jobs = Vec::new();
-            let mut at = 0;
-            for piece in pieces {
-                if at + piece.bytes > scratch.bytes() {
+            Mover::new(&self.agent.process, self.agent.agent, self.deadline).given_up_with(self.queue);
+        let half = scratch.bytes() / 2;
+        let mut flying: Option<Group<'_>> = None;
+        let mut result = Ok(());
+        for (number, moves) in (0_u64..).zip(groups(&plan.moves, half)) {
+            let start = number % 2 * half;
+            let moves: Vec<_> = moves.into_iter().map(|(each, at)| (each, start + at)).collect();
+            let job = |(each, at): &(&'_ Move, u64)| {
+                mover.to_host(plan.regions_of(each), each.device, scratch.address() + at, each.bytes)
+            };
+            let batch = mover.launch(moves.iter().map(job).collect());
+            if let Some(before) = flying.replace(Group { moves, batch }) {
+                result = self.show_group(before, &mover, &mut show);
+                if result.is_err() {
                     break;
                 }
-                let region = Arc::clone(&self.plan.regions[piece.region]);
-                jobs.push(Job {
-                    region,
-                    offset: piece.offset,
-                    host: scratch.address() + at,
-                    bytes: piece.bytes,
-                });
-                at += piece.bytes.next_multiple_of(64);
             }
-            let (group, rest) = pieces.split_at(jobs.len());
-            pieces = rest;
-            for ((piece, job), copied) in group.iter().zip(&jobs).zip(mover.run(&jobs)) {
-                match copied {
-                    Copied::Done if !self.gone[piece.region] => {
-                        let start = job.host - scratch.address();
-                        show(piece, self.store.bytes(piece), scratch.slice(start..start + piece.bytes));
-                    }
-                    Copied::Done => {}
-                    Copied::Gone => self.gone[piece.region] = true,
-                    Copied::Failed | Copied::Stuck | Copied::GivenUp => {
-                        return Err(Unreadable {
-                            address: job.region.base + job.offset,
-                            stuck: copied == Copied::Stuck,
-                            given_up: copied == Copied::GivenUp,
-                        });
-                    }
+        }
+        match (result, flying) {
+            (result, None) => result,
+            (Ok(()), Some(last)) => self.show_group(last, &mover, &mut show),
+            // The scratch block is not used again before it is done.
+            (Err(problem), Some(last)) => {
+                let copied = mover.land(last.batch);
+                last.moves.iter().zip(copied).try_for_each(|((each, _), copied)| check(copied, each))?;
+                Err(problem)
+            }
+        }
+    }
+
+    fn show_group(
+        &mut self,
+        group: Group<'_>,
+        mover: &Mover<'_>,
+        show: &mut impl FnMut(&Piece, &[u8], &[u8]),
+    ) -> Result<(), Unreadable> {
+        let copied = mover.land(group.batch);
+        // Nothing of a group is looked at before all of it is there: what is stuck is found first.
+        group.moves.iter().zip(&copied).try_for_each(|((each, _), &copied)| check(copied, each))?;
+        for ((each, at), copied) in group.moves.into_iter().zip(copied) {
+            for number in each.parts.clone() {
+                let alone = self.plan.alone(number);
+                let from = at + (alone.device - each.device);
+                let copied = if copied == Copied::Gone && each.regions.len() > 1 {
+                    // Its neighbours are still there.
+                    let owner = self.plan.regions_of(&alone);
+                    let host = self.scratch.address() + from;
+                    let again = mover.run(&[mover.to_host(owner, alone.device, host, alone.bytes)])[0];
+                    check(again, &alone)?;
+                    again
+                } else {
+                    copied
+                };
+                let piece = &self.plan.pieces[number];
+                if copied == Copied::Gone {
+                    self.gone[piece.region] = true;
+                } else if !self.gone[piece.region] {
+                    let saved = self.store.bytes(self.plan, number, mover);
+                    let saved = saved.map_err(|trouble| Unreadable { trouble, of_snapshot: true })?;
+                    show(piece, saved, self.scratch.slice(from..from + piece.bytes));
                 }
             }
         }
         Ok(())
     }
+}
+
+/// Whether a copy to the scratch block worked, or its memory is gone.
+fn check(copied: Copied, each: &Move) -> Result<(), Unreadable> {
+    let trouble = Trouble::of(copied, each.device, each.bytes);
+    trouble.map_or(Ok(()), |trouble| Err(Unreadable { trouble, of_snapshot: false }))
 }
 
 /// Keeps the blocks of a piece that changed, and gives their size.

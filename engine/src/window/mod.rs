@@ -101,6 +101,7 @@ pub(crate) fn run(queue: &SoftQueue, forwarder: &mut Forwarder) -> bool {
         Ok(ready) => window.replay(forwarder, ready),
         Err(refusal) => window.decline(forwarder, refusal),
     };
+    queue.agent().workspace.lock().rest();
     if let Some(progress) = queue.agent().progress() {
         progress.idle();
     }

@@ -10,12 +10,12 @@ use super::untracked::describe;
 use super::writing::INTRUDED;
 use super::{Refusal, Window};
 use crate::compare::{Divergences, WrittenBytes};
-use crate::copy::{Direction, Mover};
+use crate::copy::Mover;
 use crate::inventory::Pin;
 use crate::queue::{Forwarder, Stage, Stuck};
-use crate::shared_memory::ticks;
+use crate::shared_memory::{HostBlock, ticks};
 use crate::signals::Completion;
-use crate::store::Plan;
+use crate::store::{Plan, Trouble};
 use crate::sync::Arc;
 use hsa_replay_contract::record::{ContentHash, Pass, Restore, Stage as Stretch};
 use hsa_replay_contract::{Allow, Reason};
@@ -107,10 +107,10 @@ impl Window<'_> {
             let seen = match check.then(|| self.look(index, &ready, workspace, &mut evidence)).transpose() {
                 Ok(seen) => seen,
                 Err(problem) => {
-                    self.abandon_scratch(&problem, workspace);
-                    let detail = format!("memory at {:#x} could not be read after a pass", problem.address);
-                    let ended = problem.given_up.then(|| self.must_stop(&ready, &evidence)).flatten();
-                    let cut = ended.unwrap_or_else(|| Cut::new(Reason::SnapshotIncomplete, detail));
+                    abandon(&problem, workspace);
+                    let given_up = problem.trouble == Trouble::GivenUp;
+                    let ended = given_up.then(|| self.must_stop(&ready, &evidence)).flatten();
+                    let cut = ended.unwrap_or_else(|| problem.cut());
                     // What earlier passes have shown of others' writes is in memory since it was put back.
                     self.note_foreign(&ready.plan, &mut evidence);
                     let cut = evidence.tainted().unwrap_or(cut);
@@ -119,7 +119,7 @@ impl Window<'_> {
             };
             if index == 0 && seen.is_some() && self.process.settings.dump_writes.is_some() {
                 let start = Instant::now();
-                self.dump_writes(&ready, &*workspace.store, &mut evidence);
+                self.dump_writes(&ready, workspace.tiers.store(), &mut evidence);
                 self.timeline.note(Stretch::Dump, Some(index), start);
             }
             if index + 1 == passes || evidence.last.is_some() || self.is_stopped_by_tool() {
@@ -264,12 +264,16 @@ impl Window<'_> {
     ) -> Result<Inspection, Unreadable> {
         let plan = &ready.plan;
         let start = Instant::now();
+        let Some(scratch) = &workspace.scratch else {
+            let trouble = Trouble::Failed("there is no memory to read it to".to_owned());
+            return Err(Unreadable { trouble, of_snapshot: false });
+        };
         let gone_before = evidence.gone.clone();
         let mut reader = Reader {
             agent: self.agent,
             plan,
-            store: &*workspace.store,
-            scratch: &mut workspace.scratch,
+            store: workspace.tiers.store(),
+            scratch,
             deadline: Instant::now() + self.process.settings.timeout,
             queue: self.queue,
             gone: &mut evidence.gone,
@@ -310,11 +314,11 @@ impl Window<'_> {
         let start = Instant::now();
         // A restore that has begun is finished, whatever the time; only a copy that hangs ends it.
         let deadline = start + self.process.settings.timeout;
-        let mover = Mover::new(self.process, self.agent.agent, Direction::ToDevice, deadline);
+        let mover = Mover::new(self.process, self.agent.agent, deadline);
         let spans = spans(plan, inspection);
-        let mut back = workspace.store.write_back(plan, &spans, &mover);
+        let mut back = workspace.tiers.store().write_back(plan, &spans, &mover);
         if !back.failed.is_empty() && !back.stuck {
-            let again = workspace.store.write_back(plan, &back.failed, &mover);
+            let again = workspace.tiers.store().write_back(plan, &back.failed, &mover);
             back.bytes += again.bytes;
             back.failed = again.failed;
             back.stuck = again.stuck;
@@ -336,20 +340,34 @@ impl Window<'_> {
         let mut cut = super::repair::repair(self, plan, inspection, workspace, evidence, &back.failed);
         if back.stuck {
             // It may still read from the store and write to memory, whatever was put there now.
-            workspace.store.abandon();
+            workspace.tiers.store().abandon();
             cut.tainted = true;
             cut.detail = format!("a copy did not end in time; {}", cut.detail);
             self.process.disarm("a copy that puts memory back did not end in time");
         }
         Some(cut)
     }
+}
 
-    fn abandon_scratch(&self, problem: &Unreadable, workspace: &mut Workspace) {
-        if problem.stuck
-            && let Some(scratch) = workspace.scratch.take()
-        {
-            scratch.leak();
-        }
+impl Unreadable {
+    fn cut(self) -> Cut {
+        let what = match self.trouble {
+            Trouble::Stuck(what) | Trouble::Failed(what) => what,
+            Trouble::GivenUp | Trouble::Changed => "its reading was given up".to_owned(),
+        };
+        Cut::new(Reason::SnapshotIncomplete, format!("memory could not be compared after a pass: {what}"))
+    }
+}
+
+/// Memory to which a copy may still be writing is not used again.
+fn abandon(problem: &Unreadable, workspace: &mut Workspace) {
+    if !matches!(problem.trouble, Trouble::Stuck(_)) {
+        return;
+    }
+    if problem.of_snapshot {
+        workspace.tiers.store().abandon();
+    } else {
+        workspace.scratch.take().into_iter().for_each(HostBlock::leak);
     }
 }
 

@@ -11,9 +11,10 @@
 use super::decide::Arguments;
 use super::untracked::describe;
 use super::{Refusal, Window};
+use crate::copy::Mover;
 use crate::host_memory::HostMemory;
 use crate::inventory::{Exclusion, Record, Region, RegionKind};
-use crate::store::{Plan, Store};
+use crate::store::{Plan, Store, Trouble};
 use crate::sync::Arc;
 use hsa_replay_contract::Reason;
 use std::collections::{HashMap, VecDeque};
@@ -82,7 +83,8 @@ impl Window<'_> {
         &mut self,
         arguments: &Arguments,
         plan: &Plan,
-        store: &dyn Store,
+        store: &mut dyn Store,
+        mover: &Mover<'_>,
     ) -> Result<Vec<bool>, Refusal> {
         // A single pass is never run from memory that another one left.
         if self.plan.most() == 1 {
@@ -130,7 +132,11 @@ impl Window<'_> {
             }
         }
         let start = Instant::now();
-        if !search.run(store, self.deadline) {
+        let searched = search.run(store, mover, self.deadline);
+        if matches!(searched, Err(Trouble::Stuck(_))) {
+            store.abandon();
+        }
+        if !searched.map_err(|trouble| self.refuse_for(trouble))? {
             return Err(out_of_time());
         }
         tracing::debug!(
@@ -266,21 +272,27 @@ impl<'a> Search<'a> {
     }
 
     /// Follows everything that was reached. False: there is no time for all of it.
-    fn run(&mut self, store: &dyn Store, deadline: Instant) -> bool {
+    fn run(
+        &mut self,
+        store: &mut dyn Store,
+        mover: &Mover<'_>,
+        deadline: Instant,
+    ) -> Result<bool, Trouble> {
         while let Some(at) = self.next.pop_front() {
             let (region, Some(root)) = (&self.plan.regions[at], self.roots[at]) else { continue };
             if region.is_gone() {
                 continue;
             }
-            for piece in self.plan.pieces_of(at) {
+            for number in self.plan.pieces_of(at) {
                 if Instant::now() >= deadline {
-                    return false;
+                    return Ok(false);
                 }
+                let piece = &self.plan.pieces[number];
                 self.bytes += piece.bytes;
-                self.words(region.base + piece.offset, store.bytes(piece), root);
+                self.words(region.base + piece.offset, store.bytes(self.plan, number, mover)?, root);
             }
         }
-        true
+        Ok(true)
     }
 
     /// Looks at each aligned word of memory that lies at an address.

@@ -6,7 +6,7 @@ use super::inspect::Inspection;
 use super::passes::Evidence;
 use super::snapshot::Workspace;
 use crate::compare::WrittenBytes;
-use crate::copy::{Copied, Direction, Job, Mover};
+use crate::copy::{Copied, Mover};
 use crate::inventory::Region;
 use crate::shared_memory::HostBlock;
 use crate::store::Plan;
@@ -63,7 +63,7 @@ fn put_first_pass(
     written: &[WrittenBytes],
 ) -> Vec<(usize, Range<u64>)> {
     let deadline = Instant::now() + window.process.settings.timeout;
-    let mover = Mover::new(window.process, window.agent.agent, Direction::ToDevice, deadline);
+    let mover = Mover::new(window.process, window.agent.agent, deadline);
     let mut unwritten = Vec::new();
     for (region, written) in written.iter().enumerate() {
         for (offset, bytes) in written.pieces() {
@@ -90,7 +90,8 @@ pub(super) fn put(
     let step = usize::try_from(block.bytes()).unwrap_or(usize::MAX).min(STEP);
     for (part, offset) in bytes.chunks(step).zip((offset..).step_by(step)) {
         block.fill(part);
-        let job = Job { region: Arc::clone(region), offset, host: block.address(), bytes: part.len() as u64 };
+        let (owner, device) = (std::slice::from_ref(region), region.base + offset);
+        let job = mover.to_device(owner, device, block.address(), part.len() as u64);
         match mover.run(&[job])[..] {
             [Copied::Done | Copied::Gone] => {}
             [Copied::Stuck] => {

@@ -1,11 +1,9 @@
 //! Memory goes back to what the snapshot holds.
 
 use super::inspect::Inspection;
-use crate::store::Plan;
+use crate::store::{GAP, Plan};
 use std::ops::Range;
 
-/// Changed ranges closer than this are written back in one copy: a copy costs about as much as the bytes between.
-const GAP: u64 = 4096;
 /// Spans are rounded out to cache lines.
 const GRAIN: u64 = 64;
 

@@ -2,13 +2,13 @@
 
 use super::decide::Arguments;
 use super::{Refusal, Window};
-use crate::copy::{Copied, Direction, Mover};
+use crate::copy::Mover;
 use crate::handles::Agent;
 use crate::inventory::{Exclusion, Region};
 use crate::queue::SoftQueue;
 use crate::runtime::Runtime;
 use crate::shared_memory::HostBlock;
-use crate::store::{HostStore, Plan, Store};
+use crate::store::{NoRoom, Plan, Tiers, Trouble};
 use crate::sync::Arc;
 use hsa_replay_contract::Reason;
 use hsa_replay_contract::record::Snapshot;
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 /// What the windows of one agent keep from one to the next.
 pub(crate) struct Workspace {
-    pub(super) store: Box<dyn Store>,
+    pub(super) tiers: Tiers,
     /// Where kernel arguments in device memory are read to.
     pub(super) arguments: Option<HostBlock>,
     /// Where memory is read to for comparison.
@@ -24,13 +24,18 @@ pub(crate) struct Workspace {
 }
 
 impl Workspace {
-    pub(crate) fn new(runtime: Arc<dyn Runtime>) -> Self {
-        Self { store: Box::new(HostStore::new(runtime)), arguments: None, scratch: None }
+    pub(crate) fn new(tiers: Tiers) -> Self {
+        Self { tiers, arguments: None, scratch: None }
     }
 
-    /// Gives all memory back.
-    pub(crate) fn clear(&mut self, runtime: Arc<dyn Runtime>) {
-        *self = Self::new(runtime);
+    /// A window has ended: gives back what the application may need before the next one.
+    pub(crate) fn rest(&mut self) {
+        self.tiers.rest();
+    }
+
+    /// Gives the agent's memory back to the application; whether there was any.
+    pub(crate) fn give_back(&mut self) -> bool {
+        self.tiers.give_back()
     }
 }
 
@@ -47,39 +52,45 @@ impl Window<'_> {
     /// Takes the snapshot; the agent is quiet and the gate closed.
     pub(super) fn snapshot(&mut self, arguments: Arguments) -> Result<Ready, Refusal> {
         let start = Instant::now();
-        let plan = Plan::new(self.regions()?);
-        self.refuse_untracked(&arguments.pointers, &plan.regions)?;
-        self.check_budget(plan.captured())?;
         let mut workspace = self.agent.workspace.lock();
-        workspace.store.reserve(&plan).map_err(|error| {
-            Refusal::with(Reason::SnapshotIncomplete, format!("no room for {} bytes: {error}", plan.bytes))
-        })?;
-        let mover = Mover::new(self.process, self.agent.agent, Direction::ToHost, self.deadline)
-            .given_up_with(self.queue);
-        let copied = workspace.store.save(&plan, &mover);
-        if copied.contains(&Copied::Stuck) {
-            workspace.store.abandon();
-        }
-        if copied.contains(&Copied::GivenUp) {
-            let dead = self.queue.is_dead();
-            return Err(Refusal::new(if dead { Reason::QueueError } else { Reason::ShuttingDown }));
-        }
-        for (piece, copied) in plan.pieces.iter().zip(copied) {
-            if matches!(copied, Copied::Failed | Copied::Stuck) {
-                let base = plan.regions[piece.region].base;
-                let why = if copied == Copied::Stuck { "did not end in time" } else { "failed" };
-                let detail = format!("the copy of {} bytes at {:#x} {why}", piece.bytes, base + piece.offset);
-                return Err(Refusal::with(Reason::SnapshotIncomplete, detail));
+        let mover = Mover::new(self.process, self.agent.agent, self.deadline).given_up_with(self.queue);
+        let plan = loop {
+            let plan = Plan::new(self.regions()?);
+            self.refuse_untracked(&arguments.pointers, &plan.regions)?;
+            let tiers = &mut workspace.tiers;
+            self.check_budget(tiers, plan.captured())?;
+            let settings = &self.process.settings;
+            tiers.choose(plan.bytes, settings.budget, settings.check).map_err(refuse_for_room)?;
+            match tiers.store().save(&plan, &mover) {
+                Ok(()) => break plan,
+                // Each time without what is gone.
+                Err(Trouble::Changed) => {}
+                Err(trouble) => {
+                    if matches!(trouble, Trouble::Stuck(_)) {
+                        tiers.store().abandon();
+                    }
+                    return Err(self.refuse_for(trouble));
+                }
             }
-        }
+        };
         self.record.snapshot = Some(Snapshot {
-            tier: workspace.store.tier(),
+            tier: workspace.tiers.store().tier(),
             regions: plan.regions.len() as u64,
             bytes: plan.captured(),
             ns: nanoseconds(start.elapsed()),
         });
-        let reached = self.follow(&arguments, &plan, &*workspace.store)?;
+        let reached = self.follow(&arguments, &plan, workspace.tiers.store(), &mover)?;
         Ok(Ready { plan, arguments, reached })
+    }
+
+    /// A snapshot that is not there or cannot be looked at, before the first pass.
+    pub(super) fn refuse_for(&self, trouble: Trouble) -> Refusal {
+        match trouble {
+            Trouble::GivenUp if self.queue.is_dead() => Refusal::new(Reason::QueueError),
+            Trouble::GivenUp => Refusal::new(Reason::ShuttingDown),
+            Trouble::Changed => Refusal::with(Reason::SnapshotIncomplete, "memory was freed meanwhile"),
+            Trouble::Stuck(what) | Trouble::Failed(what) => Refusal::with(Reason::SnapshotIncomplete, what),
+        }
     }
 
     /// What is captured: allocations and writable segments of loaded code, by address and without overlap.
@@ -121,20 +132,19 @@ impl Window<'_> {
     /// Refuses before anything waits for the window: what is captured now, and the modules, are more than the budget.
     pub(super) fn refuse_over_budget(&self, modules: &[Arc<Region>]) -> Result<(), Refusal> {
         let captured = self.process.inventory.trackable(self.agent.agent);
-        self.check_budget(captured.iter().chain(modules).map(|region| region.bytes).sum())
+        let bytes = captured.iter().chain(modules).map(|region| region.bytes).sum();
+        self.check_budget(&self.agent.workspace.lock().tiers, bytes)
     }
 
-    fn check_budget(&self, bytes: u64) -> Result<(), Refusal> {
-        let budget = match self.process.settings.budget {
-            Some(budget) => budget,
-            // What the store holds already is not available any more, but it is ours.
-            None => available_memory()
-                .map_or(u64::MAX, |available| available / 2 + self.agent.workspace.lock().store.reserved()),
-        };
-        if bytes > budget {
-            return Err(Refusal::with(Reason::OverBudget, format!("{bytes} bytes of {budget}")));
-        }
-        Ok(())
+    fn check_budget(&self, tiers: &Tiers, bytes: u64) -> Result<(), Refusal> {
+        tiers.check(bytes, self.process.settings.budget).map_err(refuse_for_room)
+    }
+}
+
+fn refuse_for_room(room: NoRoom) -> Refusal {
+    match room {
+        NoRoom::OverBudget(detail) => Refusal::with(Reason::OverBudget, detail),
+        NoRoom::Failed(detail) => Refusal::with(Reason::SnapshotIncomplete, detail),
     }
 }
 
@@ -159,14 +169,6 @@ fn confirm(runtime: &dyn Runtime, agent: Agent, region: &Region) -> bool {
         }
         agrees
     })
-}
-
-/// `MemAvailable` of `/proc/meminfo`, bytes.
-pub(super) fn available_memory() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kibibytes * 1024)
 }
 
 pub(super) fn nanoseconds(time: Duration) -> u64 {

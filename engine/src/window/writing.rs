@@ -5,7 +5,7 @@ use super::finish::Cut;
 use super::inspect::reserve_scratch;
 use super::repair::put;
 use super::snapshot::Workspace;
-use crate::copy::{Direction, Mover};
+use crate::copy::Mover;
 use crate::intrusion::{Kept, Written};
 use crate::inventory::{Pin, Region};
 use crate::store::Plan;
@@ -54,7 +54,7 @@ impl Window<'_> {
         if reserve_scratch(self.agent, plan, &mut workspace.scratch).is_err() {
             return false;
         }
-        let mover = Mover::new(self.process, self.agent.agent, Direction::ToDevice, deadline);
+        let mover = Mover::new(self.process, self.agent.agent, deadline);
         let end = kept.address.saturating_add(kept.bytes.len() as u64);
         let others = self.other_addresses(plan);
         plan.regions.iter().chain(&others).all(|region| {
