@@ -158,7 +158,7 @@ fn all_that_the_engine_takes_is_given_back_before_the_runtime_ends(release: Rele
     assert!(calls[end..].iter().all(|call| !call.is_the_engines()), "{run}");
 }
 
-/// Device memory is what scratch is made of, and what programs size their caches by.
+/// Device memory is what scratch is made of, and what programs size their caches by. Where memory is compared, none is taken.
 fn what_the_engine_takes_is_host_memory(release: Release) {
     const FINE_GRAINED: u64 = 2;
     let (dispatch, calls) = incremented(&Tap::watching(&[ALLOCATE]), release);
