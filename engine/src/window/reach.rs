@@ -272,12 +272,7 @@ impl<'a> Search<'a> {
     }
 
     /// Follows everything that was reached. False: there is no time for all of it.
-    fn run(
-        &mut self,
-        store: &mut dyn Store,
-        mover: &Mover<'_>,
-        deadline: Instant,
-    ) -> Result<bool, Trouble> {
+    fn run(&mut self, store: &mut dyn Store, mover: &Mover<'_>, deadline: Instant) -> Result<bool, Trouble> {
         while let Some(at) = self.next.pop_front() {
             let (region, Some(root)) = (&self.plan.regions[at], self.roots[at]) else { continue };
             if region.is_gone() {
