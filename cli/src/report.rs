@@ -9,6 +9,7 @@ mod html;
 mod input;
 mod json;
 pub mod processes;
+pub mod reading;
 mod samples;
 mod seen;
 mod stretches;
@@ -21,7 +22,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::ArgMatches;
-use hsa_replay_contract::report::Reader;
 use hsa_replay_contract::text::name_of;
 use hsa_replay_contract::{Dispatch, Record};
 
@@ -30,6 +30,7 @@ use crate::output::Text;
 use aggregate::Aggregate;
 pub use elements::NAMES as ELEMENT_NAMES;
 use elements::{Elements, Wanted};
+use reading::Item;
 
 /// Reads the files and prints them in the format asked for.
 pub fn main(arguments: &ArgMatches) -> Result<ExitCode, Failure> {
@@ -74,6 +75,18 @@ enum ReportError {
 impl From<io::Error> for ReportError {
     fn from(error: io::Error) -> Self {
         Self::Output(error)
+    }
+}
+
+/// What ended the reading of a report.
+enum Stop {
+    Input(io::Error),
+    Output(io::Error),
+}
+
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Self {
+        Self::Input(error)
     }
 }
 
@@ -169,17 +182,25 @@ fn read_all(
 ) -> Result<(), ReportError> {
     for path in files {
         let fail = |error: io::Error| ReportError::Input(format!("{}: {error}", name_of(&path)));
-        let mut reader = Reader::new(input::open(path).map_err(fail)?);
-        while let Some(record) = reader.next() {
-            let record = record.map_err(fail)?;
-            aggregate.add_torn(reader.take_torn());
+        let read = reading::read(input::open(path).map_err(fail)?, |item| {
+            let record = match item {
+                Item::Record(record) => record,
+                Item::Torn(torn) => {
+                    aggregate.add_torn(torn);
+                    return Ok(());
+                }
+            };
             let added = aggregate.add(&record);
             if let (Record::Dispatch(dispatch), Some(process)) = (&record, added) {
-                each(aggregate, process, dispatch)?;
+                each(aggregate, process, dispatch).map_err(Stop::Output)?;
             }
-        }
-        aggregate.add_torn(reader.take_torn());
-        aggregate.finish_file(path, &reader);
+            Ok(())
+        });
+        let problems = read.map_err(|stop| match stop {
+            Stop::Input(error) => fail(error),
+            Stop::Output(error) => ReportError::Output(error),
+        })?;
+        aggregate.finish_file(path, problems);
     }
     Ok(())
 }

@@ -10,5 +10,5 @@ pub use dump::{
     is_dump_name,
 };
 pub use name::expand_pid;
-pub use reader::{Problem, ProblemKind, Reader, TornDispatch};
+pub use reader::{LONGEST_LINE, Problem, ProblemKind, Reader, TornDispatch};
 pub use writer::{Held, OpenError, WriteError, Writer, check_appendable, prepare, prepare_folder};

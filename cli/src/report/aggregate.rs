@@ -3,13 +3,13 @@
 
 use hsa_replay_contract::text::name_of;
 use std::collections::{BTreeMap, HashMap};
-use std::io::BufRead;
 use std::path::Path;
 
-use hsa_replay_contract::report::{Problem, Reader, TornDispatch};
+use hsa_replay_contract::report::{Problem, TornDispatch};
 use hsa_replay_contract::{Allow, Dispatch, Outcome, Reason, Record};
 
 use super::processes::Processes;
+use super::reading::Problems;
 use super::samples::Samples;
 use super::stretches::Stretches;
 
@@ -86,8 +86,8 @@ impl Aggregate {
         Some(process)
     }
 
-    /// Notes dispatch records of which only the beginning is left.
-    pub fn add_torn(&mut self, torn: Vec<TornDispatch>) {
+    /// Notes a dispatch record of which only the beginning is left.
+    pub fn add_torn(&mut self, torn: TornDispatch) {
         self.processes.add_torn(torn);
     }
 
@@ -102,12 +102,12 @@ impl Aggregate {
     }
 
     /// Notes that a file was read to its end.
-    pub fn finish_file<R: BufRead>(&mut self, path: &Path, reader: &Reader<R>) {
+    pub fn finish_file(&mut self, path: &Path, problems: Problems) {
         let name = name_of(&path).to_string();
         let room = DESCRIBED.saturating_sub(self.problems.len());
         self.problems
-            .extend(reader.problems().iter().take(room).map(|problem| (name.clone(), problem.clone())));
-        self.problem_count += reader.problem_count();
+            .extend(problems.described.into_iter().take(room).map(|problem| (name.clone(), problem)));
+        self.problem_count += problems.count;
         self.files.push(name);
     }
 

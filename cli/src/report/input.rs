@@ -2,7 +2,7 @@
 
 use hsa_replay_contract::text::name_of;
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, Read};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
@@ -11,13 +11,10 @@ use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 
 use crate::failure::say;
 
-/// Bytes read at a time.
-const BUFFER: usize = 1 << 18;
-
 /// Opens a report; `-` is standard input.
-pub fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
+pub fn open(path: &Path) -> io::Result<Box<dyn Read + Send>> {
     if path == Path::new("-") {
-        return Ok(Box::new(BufReader::with_capacity(BUFFER, io::stdin().lock())));
+        return Ok(Box::new(io::stdin()));
     }
     // Opening a pipe must not wait for its writer before anything was said.
     let nonblocking = i32::try_from(OFlags::NONBLOCK.bits()).map_err(io::Error::other)?;
@@ -30,7 +27,7 @@ pub fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
         wait_for_writer(path, &file)?;
     }
     fcntl_setfl(&file, fcntl_getfl(&file)? - OFlags::NONBLOCK)?;
-    Ok(Box::new(BufReader::with_capacity(BUFFER, file)))
+    Ok(Box::new(file))
 }
 
 /// Waits until a pipe has something to read or its writer is gone again, and says so if that is not the case yet: a program

@@ -205,15 +205,13 @@ impl Processes {
         self.all[index].first = first;
     }
 
-    /// Notes dispatch records of which only the beginning is left: the process did not end inside those kernels.
-    pub fn add_torn(&mut self, torn: impl IntoIterator<Item = TornDispatch>) {
-        for torn in torn {
-            let process = self.current.get(&torn.pid).map(|&index| &mut self.all[index]);
-            if let Some(process) = process
-                && let Some(begin) = process.open.remove(&torn.id)
-            {
-                process.damaged.push(begin);
-            }
+    /// Notes a dispatch record of which only the beginning is left: the process did not end inside that kernel.
+    pub fn add_torn(&mut self, torn: TornDispatch) {
+        let process = self.current.get(&torn.pid).map(|&index| &mut self.all[index]);
+        if let Some(process) = process
+            && let Some(begin) = process.open.remove(&torn.id)
+        {
+            process.damaged.push(begin);
         }
     }
 

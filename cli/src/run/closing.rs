@@ -1,6 +1,7 @@
 //! What `run` says at the end: what was replayed, what was not and why, and where the report is.
 
-use hsa_replay_contract::report::Reader;
+use std::io;
+
 use hsa_replay_contract::text::name_of;
 use hsa_replay_contract::{Settings, Summary};
 
@@ -8,6 +9,7 @@ use super::child::Ended;
 use super::written::{Report, Written};
 use crate::failure::say;
 use crate::report::processes::{End, Processes};
+use crate::report::reading::{self, Item};
 use crate::report::units::{counted, shorten, signal_name};
 
 /// The longest that a kernel's name gets in a message.
@@ -48,32 +50,23 @@ fn read(reports: &[Report]) -> (Processes, Vec<String>) {
     let mut processes = Processes::default();
     let mut problems = Vec::new();
     for report in reports {
-        let mut unreadable = |problem: &dyn std::fmt::Display| {
-            problems.push(format!("cannot read {}: {problem}", name_of(&report.path)));
-        };
-        let mut reader = match report.open() {
-            Ok(input) => Reader::new(input),
-            Err(error) => {
-                unreadable(&error);
-                continue;
-            }
-        };
-        while let Some(record) = reader.next() {
-            processes.add_torn(reader.take_torn());
-            match record {
-                Ok(record) => {
-                    processes.add(&record);
+        let read = report.open().and_then(|input| {
+            reading::read::<io::Error>(input, |item| {
+                match item {
+                    Item::Record(record) => drop(processes.add(&record)),
+                    Item::Torn(torn) => processes.add_torn(torn),
                 }
-                Err(error) => unreadable(&error),
-            }
-        }
-        processes.add_torn(reader.take_torn());
-        if reader.problem_count() > 0 {
-            problems.push(format!(
+                Ok(())
+            })
+        });
+        match read {
+            Ok(unread) if unread.count > 0 => problems.push(format!(
                 "{} of {} cannot be read; `hsa-replay report` says which",
-                counted(reader.problem_count(), "line"),
+                counted(unread.count, "line"),
                 name_of(&report.path)
-            ));
+            )),
+            Ok(_) => {}
+            Err(error) => problems.push(format!("cannot read {}: {error}", name_of(&report.path))),
         }
     }
     (processes, problems)

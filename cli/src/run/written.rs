@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::fs::{self, File};
-use std::io::{self, BufReader, Seek, SeekFrom};
+use std::io::{self, Seek, SeekFrom};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
@@ -75,10 +75,10 @@ impl Before {
 
 impl Report {
     /// Opens the report where the run's part begins.
-    pub fn open(&self) -> io::Result<BufReader<File>> {
+    pub fn open(&self) -> io::Result<File> {
         let mut file = File::open(&self.path)?;
         file.seek(SeekFrom::Start(self.start))?;
-        Ok(BufReader::new(file))
+        Ok(file)
     }
 }
 

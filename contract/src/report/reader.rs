@@ -14,10 +14,13 @@ use crate::record::{Begin, Dispatch, SCHEMA_VERSION, Session, Summary};
 use crate::text::shorten;
 
 /// The longest line accepted, in bytes.
-const LONGEST_LINE: usize = 64 << 20;
+pub const LONGEST_LINE: usize = 64 << 20;
 
 /// The most problems that are kept with their description.
 const DESCRIBED: usize = 16;
+
+/// How much is kept of a line that is longer than any record: whose it was stands at its beginning.
+const KEPT: usize = 4096;
 
 /// How every record begins, as the writer writes it.
 const START: &[u8] = b"{\"record\":\"";
@@ -104,6 +107,13 @@ impl<R: BufRead> Reader<R> {
         self
     }
 
+    /// Counts lines and bytes from these on, for an input that is a part of another.
+    #[must_use]
+    pub fn starting_behind(mut self, lines: u64, bytes: u64) -> Self {
+        (self.line, self.position) = (lines, bytes);
+        self
+    }
+
     /// The first lines so far that could not be used.
     pub fn problems(&self) -> &[Problem] {
         &self.problems
@@ -156,6 +166,9 @@ impl<R: BufRead> Reader<R> {
             too_long |= self.buffer.len() + part.len() > self.longest;
             if !too_long {
                 self.buffer.extend_from_slice(part);
+            } else if self.buffer.len() < KEPT {
+                let room = (KEPT - self.buffer.len()).min(part.len());
+                self.buffer.extend_from_slice(&part[..room]);
             }
             let used = part.len() + usize::from(end.is_some());
             self.input.consume(used);
