@@ -332,6 +332,29 @@ mod tests {
     }
 
     #[test]
+    fn every_command_shows_examples_that_it_understands() {
+        let command = command();
+        for sub in command.get_subcommands() {
+            let help = sub.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let mut understood = 0;
+            for line in help.lines().filter_map(|line| line.split_once("hsa-replay ")).map(|(_, line)| line) {
+                // Up to what is the shell's, or a remark behind two spaces.
+                let line = line
+                    .split(['>', '|', ')'])
+                    .next()
+                    .and_then(|line| line.split("  ").next())
+                    .unwrap_or_default();
+                let words = std::iter::once("hsa-replay").chain(line.split_whitespace()).map(Into::into);
+                if line.starts_with(sub.get_name()) {
+                    let _matches = parse(words).unwrap_or_else(|outcome| panic!("{line}: {outcome:?}"));
+                    understood += 1;
+                }
+            }
+            assert!(understood > 0, "{} shows no example", sub.get_name());
+        }
+    }
+
+    #[test]
     fn what_follows_the_program_is_the_programs() {
         for line in [
             &["-n", "3", "--", "prog", "--passes", "9", "-v"][..],

@@ -35,6 +35,9 @@ use reading::Item;
 /// Reads the files and prints them in the format asked for.
 pub fn main(arguments: &ArgMatches) -> Result<ExitCode, Failure> {
     let files: Vec<PathBuf> = arguments.get_many("FILE").into_iter().flatten().cloned().collect();
+    if files.iter().filter(|file| *file == Path::new("-")).count() > 1 {
+        return Err(Failure::usage("- is standard input, which can be read once: name it once"));
+    }
     let format = arguments.get_one::<String>("format").map_or("text", String::as_str);
     let given: Option<PathBuf> = arguments.get_one("dumps").cloned();
     let elements = arguments.get_one::<String>("as").and_then(|name| Elements::named(name));
@@ -152,6 +155,9 @@ fn compare(before: &Path, after: &Path, format: &str, mut output: impl Write) ->
         })?;
         say_problems(aggregate);
         refuse_if_no_report(&files, aggregate)?;
+        if aggregate.is_empty() {
+            say(format_args!("{} holds no record: there is nothing to compare with", listed(&files)));
+        }
     }
     diff::print(&mut output, &runs, format == "json")?;
     output.flush()?;

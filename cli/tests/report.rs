@@ -162,6 +162,10 @@ fn what_is_no_report_is_refused_in_one_line() {
     place.write("text", "hello\nworld\n");
     assert!(refused(place.command(["report", "missing.jsonl"]), 1).contains("missing.jsonl: No such file"));
     assert!(refused(place.command(["report", "."]), 1).contains("is a directory"));
+    assert!(
+        refused(place.command(["report", "/dev/zero"]), 1).contains("/dev/zero: is a device: name a report")
+    );
+    assert!(answer(place.command(["report", "/dev/null"])).contains("holds no record"));
     let output = place.command(["report", "text"]).output().expect("runs");
     assert_eq!(output.status.code(), Some(1));
     assert!(messages(&output)[0].contains("not a report of hsa-replay"), "{output:?}");

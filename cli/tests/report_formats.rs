@@ -227,6 +227,40 @@ fn a_comparison_takes_two_files_and_text_or_json() {
     assert_eq!(output.status.code(), Some(1), "{output:?}");
 }
 
+#[test]
+fn a_comparison_with_an_empty_or_quite_another_report_says_so() {
+    let place = Place::new();
+    place.write("empty.jsonl", "");
+    let both = |one: &str, other: &str| {
+        let output = place.command(["report", "--diff", one, other]).output().expect("runs");
+        assert!(output.status.success(), "{output:?}");
+        (messages(&output), String::from_utf8(output.stdout).expect("text"))
+    };
+    let (said, text) = both("empty.jsonl", COMPLETE);
+    assert_eq!(said, ["hsa-replay: empty.jsonl holds no record: there is nothing to compare with"]);
+    assert!(text.contains("0 -> 1") && text.contains("- -> 8.05 µs"), "{text}");
+    let (said, text) = both("empty.jsonl", "empty.jsonl");
+    assert_eq!((said.len(), text.lines().last()), (2, Some("no kernel in either")));
+    // No kernel in common, and a report that was cut off.
+    let other = complete().replace("saxpy", "daxpy").replace("stamp", "stomp").replace("report_p", "p");
+    place.write("other.jsonl", &other[..other.len() - 100]);
+    let (said, text) = both(COMPLETE, "other.jsonl");
+    assert!(said.len() == 1 && said[0].contains("other.jsonl: line "), "{said:?}");
+    assert_eq!(
+        text.lines().filter(|line| line.contains("1 -> 0") || line.contains("0 -> 1")).count(),
+        4,
+        "{text}"
+    );
+    assert_eq!(
+        text.lines().filter(|line| line.contains("2 -> 0") || line.contains("0 -> 2")).count(),
+        2,
+        "{text}"
+    );
+    for arguments in [&["report", "--diff", "-", "-"][..], &["report", "-", COMPLETE, "-"]] {
+        assert!(refused(place.command(arguments), 2).contains("- is standard input, which can be read once"));
+    }
+}
+
 /// A dump of the first region of the golden report: 24 floats, of which the second and the last change.
 fn dump(place: &Place) -> String {
     let header = DumpHeader {

@@ -201,6 +201,9 @@ fn text(output: &mut impl Write, document: &Document<'_>) -> io::Result<()> {
     for (name, files) in ["A", "B"].into_iter().zip(document.files) {
         writeln!(output, "{name}: {}", files.join(", "))?;
     }
+    if document.kernels.is_empty() {
+        return writeln!(output, "\nno kernel in either");
+    }
     writeln!(output)?;
     let mut table = Table::new(&[
         ("kernel", Align::Left),

@@ -2,7 +2,7 @@
 
 use hsa_replay_contract::text::name_of;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read};
+use std::io::{self, IsTerminal, Read};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
@@ -22,6 +22,12 @@ pub fn open(path: &Path) -> io::Result<Box<dyn Read + Send>> {
     let kind = file.metadata()?.file_type();
     if kind.is_dir() {
         return Err(io::Error::other("is a directory: name a report"));
+    }
+    // Some devices never end; a terminal does, and so does the one that is empty.
+    if kind.is_block_device()
+        || kind.is_char_device() && !file.is_terminal() && path != Path::new("/dev/null")
+    {
+        return Err(io::Error::other("is a device: name a report"));
     }
     if kind.is_fifo() {
         wait_for_writer(path, &file)?;
