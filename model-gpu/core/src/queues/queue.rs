@@ -331,14 +331,15 @@ mod tests {
     fn a_ring_that_the_hardware_cannot_have_is_refused_and_named() {
         let bench = Bench::new();
         let spec = bench.queue(QueueKind::Aql, 4096).queue.spec;
-        let with = |change: fn(&mut Spec)| {
+        type Change = fn(&mut Spec);
+        let with = |change: Change| {
             let mut spec = spec;
             change(&mut spec);
             let made = bench.machine.create_queue(spec);
             (made.is_err(), spec.fault(1).unwrap_or_default())
         };
         assert_eq!(with(|_| {}), (false, String::new()));
-        let cases: [(fn(&mut Spec), &str); 6] = [
+        let cases: [(Change, &str); 6] = [
             (|s| s.ring += 64, "a multiple of 256"),
             (|s| s.ring += 1, "a multiple of 256"),
             (|s| s.ring_bytes = 4160, "power of two"),
