@@ -196,4 +196,45 @@ mod tests {
             assert_eq!(intrusions.end_writing(now()), Written::Nothing);
         }
     }
+
+    /// Memory of four bytes: a window writes zeros over all of it, an intruder its own number over two of them, at any time.
+    #[test]
+    fn whenever_an_intruder_comes_its_bytes_are_there_at_the_end() {
+        use std::sync::atomic::{AtomicU8, Ordering};
+        let intrusions = Intrusions::default();
+        let memory: [AtomicU8; 4] = Default::default();
+        let put = |range: Range<usize>, value| {
+            for byte in &memory[range] {
+                byte.store(value, Ordering::SeqCst);
+                std::thread::yield_now();
+            }
+        };
+        for round in 1..2000_u32 {
+            let number = 1 + u8::try_from(round % 200).expect("small");
+            intrusions.begin_window();
+            std::thread::scope(|scope| {
+                let intruder = scope.spawn(|| {
+                    let ticket = intrusions.intrude(Some(&(1..3)));
+                    put(1..3, number);
+                    if let Some(ticket) = ticket {
+                        intrusions.deliver(&ticket, Some(Kept { address: 1, bytes: vec![number; 2] }));
+                    }
+                });
+                if round % 3 == 0 {
+                    std::thread::yield_now();
+                }
+                if intrusions.begin_writing(vec![0..4, 8..9]) {
+                    put(0..4, 0);
+                    while let Written::Again(copies) =
+                        intrusions.end_writing(now() + std::time::Duration::from_secs(30))
+                    {
+                        copies.iter().for_each(|kept| put(1..3, kept.bytes[0]));
+                    }
+                }
+                intruder.join().expect("no panic");
+            });
+            let left: Vec<u8> = memory.iter().map(|byte| byte.load(Ordering::SeqCst)).collect();
+            assert_eq!(left[1..3], [number; 2], "in round {round}");
+        }
+    }
 }
