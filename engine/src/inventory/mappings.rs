@@ -7,7 +7,7 @@ use super::region::Exclusion;
 use super::{Arc, Inventory, Record, Region};
 use crate::handles::Agent;
 use crate::{Access, Unmapped};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 
 /// A mapping whose agent is about to lose the right to write there.
@@ -22,6 +22,10 @@ impl Record {
     fn is_mapping(&self) -> bool {
         self.region.physical().is_some()
     }
+
+    fn physical_number(&self) -> Option<u64> {
+        self.region.physical().map(|physical| physical.number)
+    }
 }
 
 impl Inventory {
@@ -35,10 +39,16 @@ impl Inventory {
             .map(|(base, _)| *base)
             .collect();
         let taken: Vec<Record> = touched.iter().filter_map(|base| records.remove(base)).collect();
+        let going: HashSet<u64> = taken.iter().filter_map(Record::physical_number).collect();
+        let stays: HashSet<u64> = records
+            .values()
+            .filter_map(Record::physical_number)
+            .filter(|number| going.contains(number))
+            .collect();
         drop(records);
         for record in &taken {
             // What a window has left in memory that stays is put back first: there is no other way to it.
-            if self.stays_mapped(&record.region) {
+            if record.physical_number().is_some_and(|number| stays.contains(&number)) {
                 record.region.retire_unpinned();
             }
             self.forget(record);

@@ -73,7 +73,10 @@ impl Window<'_> {
             return Vec::new();
         }
         let mut mappings = self.process.inventory.mappings(self.agent.agent);
-        mappings.retain(|mapping| !plan.regions.iter().any(|region| Arc::ptr_eq(region, mapping)));
+        // Regions are in order of their addresses, and a pool may consist of ten thousands of mappings.
+        mappings.retain(|mapping| {
+            plan.regions.binary_search_by_key(&mapping.base, |region| region.base).is_err()
+        });
         mappings
     }
 
