@@ -1,7 +1,8 @@
 //! Tight loops over the 64 lanes of a wave.
 //!
-//! [`wide_fn`] compiles a loop twice: for the build's own target, and for AVX2 with FMA where the host has it, chosen at run
-//! time. The operation is a closure that is inlined into both.
+//! [`wide_fn`] compiles a loop twice: for AVX2 with FMA, and for hosts without, chosen at run time. The operation is a closure
+//! that is inlined into both. There are some thousand of these loops, so what is the same for many is kept out of them: the
+//! copy for old hosts calls functions for its operands, and both do for operands that are rare.
 
 use crate::WAVE_SIZE;
 
@@ -15,14 +16,28 @@ pub(crate) fn wide() -> bool {
     std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma")
 }
 
-/// Defines a generic function twice: compiled for the build's own target, and for AVX2 with FMA, chosen at run time. Its
-/// body, with everything inlined into it, becomes wide as a whole.
+/// Defines a generic function twice: compiled for AVX2 with FMA, where its body becomes wide as a whole with everything that
+/// is inlined into it, and for the build's own target. The body may have another form for the second, after `else`.
 macro_rules! wide_fn {
     ($(#[$meta:meta])* fn $name:ident / $wide:ident / $body:ident
      [$($generics:tt)*] ($($arg:ident : $ty:ty),* $(,)?) -> $ret:ty $block:block) => {
         #[inline(always)]
         fn $body<$($generics)*>($($arg: $ty),*) -> $ret $block
 
+        crate::exec::lanes::wide_fn! { @ $(#[$meta])* $name $wide $body $body [$($generics)*] ($($arg: $ty),*) -> $ret }
+    };
+    ($(#[$meta:meta])* fn $name:ident / $wide:ident / $body:ident
+     [$($generics:tt)*] ($($arg:ident : $ty:ty),* $(,)?) -> $ret:ty $block:block else $old:ident $other:block) => {
+        #[inline(always)]
+        fn $body<$($generics)*>($($arg: $ty),*) -> $ret $block
+
+        #[inline(never)]
+        fn $old<$($generics)*>($($arg: $ty),*) -> $ret $other
+
+        crate::exec::lanes::wide_fn! { @ $(#[$meta])* $name $wide $body $old [$($generics)*] ($($arg: $ty),*) -> $ret }
+    };
+    (@ $(#[$meta:meta])* $name:ident $wide:ident $body:ident $old:ident
+     [$($generics:tt)*] ($($arg:ident : $ty:ty),*) -> $ret:ty) => {
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx2,fma")]
         fn $wide<$($generics)*>($($arg: $ty),*) -> $ret {
@@ -37,7 +52,7 @@ macro_rules! wide_fn {
                 // SAFETY: the host has AVX2 and FMA, which is all that the function requires of its caller.
                 return unsafe { $wide($($arg),*) };
             }
-            $body($($arg),*)
+            $old($($arg),*)
         }
     };
 }

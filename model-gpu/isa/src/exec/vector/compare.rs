@@ -2,7 +2,7 @@
 #![allow(non_upper_case_globals, reason = "operations are named as their mnemonics")]
 
 use super::carry::write_mask_result;
-use super::operand::{Fetch, write_mask};
+use super::operand::{Fetch, fetch_apart, write_mask};
 use crate::exec::lanes::{collect, map2, wide_fn};
 use crate::exec::{Context, Flow};
 use crate::float::F16;
@@ -13,15 +13,24 @@ use crate::operand::Ty;
 wide_fn! {
     /// Runs a relation over the lanes.
     fn compare / compare_wide / compare_body [A: Fetch, B: Fetch, F: Fn(A, B) -> bool]
-    (cx: &mut Context<'_>, inst: &Inst, to_exec: bool, f: F) -> Flow {
+    (cx: &mut Context<'_>, inst: &Inst, f: F) -> Flow {
         let mask = collect(&map2(&A::fetch(cx, inst, 0), &B::fetch(cx, inst, 1), f));
-        let active = write_mask(cx, inst);
-        write_mask_result(cx, inst, mask);
-        if to_exec {
-            cx.wave.set_exec(mask & active);
-        }
-        Flow::Next
+        write_relation(cx, inst, mask)
+    } else compare_old {
+        let mask = collect(&map2(&fetch_apart::<A>(cx, inst, 0), &fetch_apart::<B>(cx, inst, 1), f));
+        write_relation(cx, inst, mask)
     }
+}
+
+/// `v_cmpx` writes EXEC too; all else is the same, and compiled once.
+#[inline(never)]
+fn write_relation(cx: &mut Context<'_>, inst: &Inst, mask: u64) -> Flow {
+    let active = write_mask(cx, inst);
+    write_mask_result(cx, inst, mask);
+    if inst.row.mnemonic.starts_with("v_cmpx") {
+        cx.wave.set_exec(mask & active);
+    }
+    Flow::Next
 }
 
 /// Less or greater: neither equal nor unordered.
@@ -33,17 +42,12 @@ fn unequal(order: Option<std::cmp::Ordering>) -> bool {
 macro_rules! comparisons {
     ($a:ty, $b:ty; $($cmp:ident $cmpx:ident $f:expr;)*) => { $(
         pub(crate) const $cmp: Op = Op {
-            exec: |cx, inst| compare::<$a, $b, _>(cx, inst, false, $f),
+            exec: |cx, inst| compare::<$a, $b, _>(cx, inst, $f),
             dst: Ty::Mask,
             src: [<$a as Fetch>::TY, <$b as Fetch>::TY, Ty::None],
             traits: Traits::NONE,
         };
-        pub(crate) const $cmpx: Op = Op {
-            exec: |cx, inst| compare::<$a, $b, _>(cx, inst, true, $f),
-            dst: Ty::Mask,
-            src: [<$a as Fetch>::TY, <$b as Fetch>::TY, Ty::None],
-            traits: Traits::NONE,
-        };
+        pub(crate) const $cmpx: Op = $cmp;
     )* };
 }
 

@@ -33,6 +33,7 @@ fn source(control: u16, lane: usize) -> Option<usize> {
 
 /// A row with each lane's value taken from its source lane, zero where there is none. A lane that EXEC turns off is no
 /// source.
+#[inline(never)]
 pub(crate) fn permute<T: Copy + Default>(dpp: Dpp, exec: u64, row: &[T; WAVE_SIZE]) -> [T; WAVE_SIZE] {
     std::array::from_fn(|lane| match source(dpp.control, lane) {
         Some(from) if exec >> from & 1 == 1 => row[from],
@@ -41,6 +42,7 @@ pub(crate) fn permute<T: Copy + Default>(dpp: Dpp, exec: u64, row: &[T; WAVE_SIZ
 }
 
 /// The lanes that are written.
+#[inline(never)]
 pub(crate) fn write_mask(dpp: Dpp, exec: u64) -> u64 {
     let mut mask = 0;
     for lane in 0..WAVE_SIZE {

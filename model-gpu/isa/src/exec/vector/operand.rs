@@ -11,7 +11,7 @@ use crate::exec::Context;
 use crate::exec::lanes::{Row, blend, map1};
 use crate::float::{F16, Fp};
 use crate::instruction::{Inst, Unused};
-use crate::operand::{Kind, Part, Ty};
+use crate::operand::{Kind, Part, Src, Ty};
 
 /// A value that a vector instruction reads, one for each lane.
 pub(crate) trait Fetch: Copy {
@@ -27,14 +27,41 @@ pub(crate) trait Store: Copy + Default {
     fn store(cx: &mut Context<'_>, inst: &Inst, row: &Row<Self>);
 }
 
+/// [`Fetch::fetch`] as a call, for code that shall be small.
+#[inline(never)]
+pub(crate) fn fetch_apart<T: Fetch>(cx: &Context<'_>, inst: &Inst, n: usize) -> Row<T> {
+    T::fetch(cx, inst, n)
+}
+
+/// [`Store::store`] as a call, for code that shall be small.
+#[inline(never)]
+pub(crate) fn store_apart<T: Store>(cx: &mut Context<'_>, inst: &Inst, row: &Row<T>) {
+    T::store(cx, inst, row);
+}
+
 /// A source as 32 bits, with lane permutation and part selection.
 #[inline(always)]
 pub(crate) fn raw32(cx: &Context<'_>, inst: &Inst, n: usize) -> Row<u32> {
     let src = &inst.src[n];
-    let mut row = match src.kind {
+    if src.part != Part::Whole || n == 0 && inst.dpp.is_some() {
+        return arranged(cx, inst, n);
+    }
+    plain(cx, src)
+}
+
+#[inline(always)]
+fn plain(cx: &Context<'_>, src: &Src) -> Row<u32> {
+    match src.kind {
         Kind::Vector => *cx.wave.vector.get(src.register),
         _ => [cx.scalar32(src); 64],
-    };
+    }
+}
+
+/// A source whose lanes are permuted, or of which a part is taken.
+#[inline(never)]
+fn arranged(cx: &Context<'_>, inst: &Inst, n: usize) -> Row<u32> {
+    let src = &inst.src[n];
+    let mut row = plain(cx, src);
     if n == 0
         && let Some(control) = inst.dpp
     {
@@ -93,9 +120,14 @@ pub(crate) fn write32(cx: &mut Context<'_>, inst: &Inst, row: &Row<u32>) {
     if inst.dst_part == Part::Whole {
         blend(cx.wave.vector.get_mut(inst.dst), row, mask);
     } else {
-        let merged = merge(inst, row, cx.wave.vector.get(inst.dst));
-        blend(cx.wave.vector.get_mut(inst.dst), &merged, mask);
+        write_part(cx, inst, row, mask);
     }
+}
+
+#[inline(never)]
+fn write_part(cx: &mut Context<'_>, inst: &Inst, row: &Row<u32>, mask: u64) {
+    let merged = merge(inst, row, cx.wave.vector.get(inst.dst));
+    blend(cx.wave.vector.get_mut(inst.dst), &merged, mask);
 }
 
 fn merge(inst: &Inst, row: &Row<u32>, old: &Row<u32>) -> Row<u32> {
@@ -213,11 +245,16 @@ impl Store for f32 {
     #[inline(always)]
     fn store(cx: &mut Context<'_>, inst: &Inst, row: &Row<Self>) {
         if inst.clamp || inst.omod != 0 {
-            let modified = modify32(cx.fp, inst, row);
-            return write32(cx, inst, &map1(&modified, f32::to_bits));
+            return store_modified32(cx, inst, row);
         }
         write32(cx, inst, &map1(row, f32::to_bits));
     }
+}
+
+#[inline(never)]
+fn store_modified32(cx: &mut Context<'_>, inst: &Inst, row: &Row<f32>) {
+    let modified = modify32(cx.fp, inst, row);
+    write32(cx, inst, &map1(&modified, f32::to_bits));
 }
 
 /// The factor of an output multiplier.
@@ -275,22 +312,27 @@ impl Store for f64 {
     #[inline(always)]
     fn store(cx: &mut Context<'_>, inst: &Inst, row: &Row<Self>) {
         if inst.clamp || inst.omod != 0 {
-            let fp = cx.fp;
-            let factor = if fp.flush_out64 { f64::from(multiplier(inst.omod)) } else { 1.0 };
-            let modified = map1(row, |value| {
-                let value = if factor == 1.0 { value } else { fp.flush_out64(value * factor) };
-                if !inst.clamp {
-                    value
-                } else if value.is_nan() {
-                    if fp.dx10_clamp { 0.0 } else { value }
-                } else {
-                    clamp_unit(value)
-                }
-            });
-            return write64(cx, inst, &map1(&modified, f64::to_bits));
+            return store_modified64(cx, inst, row);
         }
         write64(cx, inst, &map1(row, f64::to_bits));
     }
+}
+
+#[inline(never)]
+fn store_modified64(cx: &mut Context<'_>, inst: &Inst, row: &Row<f64>) {
+    let fp = cx.fp;
+    let factor = if fp.flush_out64 { f64::from(multiplier(inst.omod)) } else { 1.0 };
+    let modified = map1(row, |value| {
+        let value = if factor == 1.0 { value } else { fp.flush_out64(value * factor) };
+        if !inst.clamp {
+            value
+        } else if value.is_nan() {
+            if fp.dx10_clamp { 0.0 } else { value }
+        } else {
+            clamp_unit(value)
+        }
+    });
+    write64(cx, inst, &map1(&modified, f64::to_bits));
 }
 
 impl Fetch for F16 {
@@ -309,10 +351,18 @@ impl Store for F16 {
     const TY: Ty = Ty::F16;
     #[inline(always)]
     fn store(cx: &mut Context<'_>, inst: &Inst, row: &Row<Self>) {
-        let fp = cx.fp;
-        let (clamp, omod) = (inst.clamp, if fp.flush_out64 { inst.omod } else { 0 });
-        write32(cx, inst, &map1(row, |value| u32::from(modify16(fp, clamp, omod, value).0)));
+        if inst.clamp || inst.omod != 0 {
+            return store_modified16(cx, inst, row);
+        }
+        write32(cx, inst, &map1(row, |value| u32::from(value.0)));
     }
+}
+
+#[inline(never)]
+fn store_modified16(cx: &mut Context<'_>, inst: &Inst, row: &Row<F16>) {
+    let fp = cx.fp;
+    let (clamp, omod) = (inst.clamp, if fp.flush_out64 { inst.omod } else { 0 });
+    write32(cx, inst, &map1(row, |value| u32::from(modify16(fp, clamp, omod, value).0)));
 }
 
 /// Output modifiers of halves.

@@ -7,6 +7,7 @@
     reason = "operands are bit patterns"
 )]
 
+use super::apply::{Given, Mode, Operation, Usual};
 use super::operand::{modify16, raw32, raw64, write_mask, write32, write64};
 use crate::WAVE_SIZE;
 use crate::exec::lanes::{Row, blend, map1, map3, wide_fn};
@@ -166,17 +167,22 @@ pub(super) fn single_row(cx: &Context<'_>, inst: &Inst, n: usize, high: bool) ->
     row
 }
 
+/// An operation on three singles, of which it may ignore the last.
+pub(crate) trait OnSingles: Operation<Args = (f32, f32, f32), Out = f32> {}
+impl<O: Operation<Args = (f32, f32, f32), Out = f32>> OnSingles for O {}
+
 /// One half of a packed operation on singles; see [`result16`].
 #[inline(always)]
-fn result32(cx: &Context<'_>, inst: &Inst, high: bool, f: impl Fn(Fp, f32, f32, f32) -> f32) -> Row<u32> {
-    let fp = cx.fp;
+fn result32<M: Mode, O: OnSingles>(
+    cx: &Context<'_>,
+    inst: &Inst,
+    high: bool,
+    mode: M,
+    _operation: O,
+) -> Row<u32> {
     let (a, b, c) =
         (single_row(cx, inst, 0, high), single_row(cx, inst, 1, high), single_row(cx, inst, 2, high));
-    let out = if fp == Fp::DEFAULT {
-        map3(&a, &b, &c, |a, b, c| f(Fp::DEFAULT, a, b, c))
-    } else {
-        map3(&a, &b, &c, |a, b, c| f(fp, a, b, c))
-    };
+    let out = map3(&a, &b, &c, |a, b, c| O::call(mode.fp(), (a, b, c)));
     if inst.clamp {
         // NaN becomes zero, as everything that is not above zero does.
         return map1(&out, |x| if x > 0.0 { x.min(1.0).to_bits() } else { 0 });
@@ -186,9 +192,9 @@ fn result32(cx: &Context<'_>, inst: &Inst, high: bool, f: impl Fn(Fp, f32, f32, 
 
 wide_fn! {
 /// Both halves of a packed operation on singles.
-fn packed_f32 / packed_f32_wide / packed_f32_body [F: Fn(Fp, f32, f32, f32) -> f32]
-(cx: &mut Context<'_>, inst: &Inst, f: F) -> Flow {
-    let (low, high) = (result32(cx, inst, false, &f), result32(cx, inst, true, &f));
+fn packed_f32 / packed_f32_wide / packed_f32_body [M: Mode, O: OnSingles]
+(cx: &mut Context<'_>, inst: &Inst, mode: M, operation: O) -> Flow {
+    let (low, high) = (result32(cx, inst, false, mode, operation), result32(cx, inst, true, mode, operation));
     let mask = write_mask(cx, inst);
     blend(cx.wave.vector.get_mut(inst.dst), &low, mask);
     blend(cx.wave.vector.get_mut(inst.dst + 1), &high, mask);
@@ -197,9 +203,26 @@ fn packed_f32 / packed_f32_wide / packed_f32_body [F: Fn(Fp, f32, f32, f32) -> f
 }
 
 macro_rules! packed_singles {
-    ($($name:ident $sources:literal $f:expr;)*) => { $(
+    ($($name:ident $sources:literal |$fp:ident, $a:ident, $b:ident, $c:ident| $f:expr;)*) => { $(
         pub(crate) const $name: Op = Op {
-            exec: |cx, inst| packed_f32(cx, inst, |fp, a, b, c| $f(fp, a, b, c)),
+            exec: |cx, inst| {
+                #[derive(Clone, Copy)]
+                struct Lane;
+                impl Operation for Lane {
+                    type Args = (f32, f32, f32);
+                    type Out = f32;
+                    #[inline(always)]
+                    fn call($fp: Fp, ($a, $b, $c): Self::Args) -> f32 {
+                        $f
+                    }
+                }
+                let fp = cx.fp;
+                if fp == Fp::DEFAULT {
+                    packed_f32(cx, inst, Usual, Lane)
+                } else {
+                    packed_f32(cx, inst, Given(fp), Lane)
+                }
+            },
             dst: Ty::PackedF32,
             src: [Ty::PackedF32, Ty::PackedF32, if $sources == 3 { Ty::PackedF32 } else { Ty::None }],
             traits: Traits::NONE,
@@ -208,9 +231,9 @@ macro_rules! packed_singles {
 }
 
 packed_singles! {
-    v_pk_fma_f32 3 fma32;
-    v_pk_mul_f32 2 (|fp, a, b, _| mul32(fp, a, b));
-    v_pk_add_f32 2 (|fp, a, b, _| add32(fp, a, b));
+    v_pk_fma_f32 3 |fp, a, b, c| fma32(fp, a, b, c);
+    v_pk_mul_f32 2 |fp, a, b, _c| mul32(fp, a, b);
+    v_pk_add_f32 2 |fp, a, b, _c| add32(fp, a, b);
 }
 
 /// Low result from the first source, high result from the second, each from the half that OP_SEL names.
