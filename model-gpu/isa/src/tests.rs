@@ -7,6 +7,7 @@ mod decoder;
 mod exceptions;
 mod float;
 mod formats;
+mod forms;
 mod gfx90a;
 mod lanes;
 mod matrices;

@@ -46,6 +46,10 @@ pub(super) fn sdwa(inst: &mut Inst, word: u32, second_code: u32, compares: bool)
     inst.suffix = Suffix::Sdwa;
     inst.size = 8;
     let kinds = inst.row.op.src;
+    let wide = |ty: &Ty| matches!(ty, Ty::B64 | Ty::F64);
+    if kinds.iter().chain([&inst.row.op.dst]).any(wide) {
+        return Err(Illegal::new(2, format!("{}: operands of 64 bits have no parts", inst.mnemonic())));
+    }
     inst.src[0] = sdwa_source(word & 0xff, word >> 23 & 1 == 1, word >> 16, kinds[0])?;
     if kinds[1] != Ty::None && kinds[1] != Ty::Mask {
         inst.src[1] = sdwa_source(second_code, word >> 31 & 1 == 1, word >> 24, kinds[1])?;

@@ -22,6 +22,9 @@ fn sources(inst: &mut Inst, code: u32, second_code: u32, words: Words<'_>) -> Re
     if inst.encoding != Encoding::Vop1 && !matches!(kinds[1], Ty::None | Ty::Mask) {
         inst.src[1] = vector(second_code as u16, kinds[1].registers(), 1)?;
     }
+    if inst.suffix == Suffix::None && matches!(code, SDWA | DPP) {
+        return Err(Illegal::new(1, format!("{}: there is no SDWA or DPP form", inst.row.mnemonic)));
+    }
     match code {
         SDWA => sdwa(inst, words.second()?, second_code, compares)?,
         DPP => dpp(inst, words.second()?)?,

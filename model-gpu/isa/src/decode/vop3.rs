@@ -36,7 +36,8 @@ pub(super) fn vop3(words: Words<'_>) -> Result<Inst, Illegal> {
     let mut inst = words.blank(row, Encoding::Vop3, 2);
     let op = &row.op;
     inst.suffix = if family == Encoding::Vop3 { Suffix::None } else { Suffix::E64 };
-    if op.traits.literal != Literal::None {
+    let short_only = matches!(row.mnemonic, "v_swap_b32" | "v_accvgpr_mov_b32");
+    if short_only || op.traits.literal != Literal::None {
         return Err(Illegal::new(2, format!("{}: there is no VOP3 form", row.mnemonic)));
     }
     let codes = [high & 0x1ff, high >> 9 & 0x1ff, high >> 18 & 0x1ff];

@@ -1,4 +1,4 @@
-//! Which table rows the tests execute and check.
+//! Which table rows, and which of their forms, the tests execute and check.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -9,6 +9,8 @@ use crate::instruction::{Encoding, Inst};
 thread_local! {
     /// Mnemonics executed on this thread, while somebody counts.
     static EXECUTED: RefCell<Option<BTreeSet<&'static str>>> = const { RefCell::new(None) };
+    /// The same with the suffix of the form.
+    static FORMS: RefCell<BTreeSet<String>> = const { RefCell::new(BTreeSet::new()) };
 }
 
 /// Called for each instruction that a test's wave executes.
@@ -16,6 +18,7 @@ pub(crate) fn note(inst: &Inst) {
     EXECUTED.with_borrow_mut(|executed| {
         if let Some(executed) = executed {
             executed.insert(inst.row.mnemonic);
+            FORMS.with_borrow_mut(|forms| forms.insert(inst.mnemonic()));
         }
     });
 }
@@ -59,6 +62,9 @@ const CHECKS: &[fn()] = &[
     super::formats::untyped_loads_take_format_and_order_from_the_resource,
     super::formats::halves_are_packed_in_pairs,
     super::formats::every_number_of_components_loads_and_stores,
+    super::forms::the_long_form_does_what_the_short_one_does_and_changes_signs,
+    super::forms::sdwa_forms_take_and_write_parts,
+    super::forms::dpp_forms_take_the_first_source_from_other_lanes,
     super::gfx90a::each_target_refuses_what_only_the_other_has,
     super::gfx90a::flat_scratch_starts_empty_and_is_what_the_kernel_puts_there,
     super::gfx90a::private_memory_through_a_swizzled_buffer_is_interleaved,
@@ -180,4 +186,12 @@ fn every_row_is_executed_by_a_test_that_checks_it() {
         rows.len()
     );
     assert!(never.is_empty(), "{} without a test: {never:?}", never.len());
+    let (all, executed) = (super::forms::all(), FORMS.take());
+    let never: Vec<_> = all.difference(&executed).collect();
+    println!(
+        "{} of {} forms of vector instructions are executed and checked; never: {never:?}",
+        all.len() - never.len(),
+        all.len()
+    );
+    assert!(never.is_empty(), "{} forms without a test: {never:?}", never.len());
 }

@@ -127,9 +127,13 @@ pub(super) fn forms_that_do_not_exist_are_refused() {
     let lane_select = vop3("v_readlane_b32", 10, [v(2), v(3), 0]);
     assert!(refusal(&lane_select).contains("lane"));
     assert!(refusal(&vop3("v_writelane_b32", 10, [4, v(3), 0])).contains("lane"));
-    for mnemonic in ["v_fmamk_f32", "v_fmaak_f32"] {
+    for mnemonic in ["v_fmamk_f32", "v_fmaak_f32", "v_swap_b32", "v_accvgpr_mov_b32"] {
         assert!(refusal(&vop3(mnemonic, 10, [v(2), v(3), v(4)])).contains("VOP3"));
     }
+    for extra in [249, 250] {
+        assert!(refusal(&[vop1("v_swap_b32", 10, extra), 0xff00_0602]).contains("no SDWA or DPP"));
+    }
+    assert!(refusal(&[vop1("v_cvt_f32_f64", 10, 249), 6 << 16 | 6 << 8 | 2]).contains("64 bits"));
 }
 
 #[test]
