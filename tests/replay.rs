@@ -4,7 +4,7 @@
 mod rocm;
 
 use hsa_replay_contract::Allow;
-use hsa_replay_contract::record::{Dispatch, Outcome, Reason};
+use hsa_replay_contract::record::{Dispatch, Outcome, Reason, Tier};
 use rocm::report::{Expected, ran, replayed, wrote};
 use rocm::{Release, Run, Victim};
 
@@ -54,6 +54,7 @@ on_both_releases! {
     attached_by_hand
     one_pass_gives_no_verdict
     without_check_memory_is_not_compared
+    what_the_agent_says_is_free_can_be_had
 }
 
 fn increment(release: Release) {
@@ -471,4 +472,23 @@ fn without_check_memory_is_not_compared(release: Release) {
         dispatch.writes.is_none() && dispatch.divergence.is_none() && dispatch.deterministic.is_none(),
         "{run}"
     );
+}
+
+/// Snapshots lie in the agent's memory here, which is small: the program neither sees that nor misses it.
+fn what_the_agent_says_is_free_can_be_had(release: Release) {
+    let victim = Victim::hip("free_memory", release);
+    let alone = victim.alone().variable("MODEL_GPU_VRAM", "256M").run();
+    let launch = victim.replayed(&["--passes", "2", "--no-check", "--kernel", "mark"]);
+    let run = launch.variable("MODEL_GPU_VRAM", "256M").run();
+    run.same_as(alone.well());
+    let report = run.report().complete();
+    let tiers: Vec<_> = report
+        .of_kernel("mark", 2)
+        .into_iter()
+        .map(|dispatch| {
+            ran(dispatch, 2);
+            dispatch.snapshot.expect("taken").tier
+        })
+        .collect();
+    assert_eq!(tiers, [Tier::Device, Tier::Device], "{run}");
 }

@@ -100,6 +100,7 @@ victims! {
     histogram on oldest stable testing newest: hip;
     pointer_table on oldest stable testing newest: hip;
     module_variables on oldest stable testing newest: hip;
+    free_memory on oldest stable testing newest: hip;
     read_only on oldest stable testing newest: hip;
     clock on oldest stable testing newest: hip;
     witness on oldest stable testing newest: hip;
