@@ -60,10 +60,8 @@ impl Inventory {
     pub(crate) fn unmapped(&self, taken: &[Record], range: &Range<u64>, outcome: Unmapped) {
         for record in taken {
             match outcome {
-                Unmapped::Refused => {
-                    record.region.stay();
-                    self.records.write().entry(record.region.base).or_insert_with(|| record.clone());
-                }
+                // The region does not come back: a window that has it went on without it, and must not take it up again.
+                Unmapped::Refused => self.keep(record, record.region.base..record.region.end()),
                 Unmapped::Failed => self.put_back_excluded(record),
                 Unmapped::Done => {
                     for part in [record.region.base..range.start, range.end..record.region.end()] {
@@ -107,15 +105,11 @@ impl Inventory {
     pub(crate) fn reopen(&self, closed: &[Closed]) {
         let mut records = self.records.write();
         for Closed { before, after } in closed {
-            // What was found out meanwhile holds for the memory.
-            if let Some(exclusion) = after.exclusion() {
-                before.region.exclude(exclusion);
-            }
+            // The region before does not come back: a window that has it went on without it, and must not take it up again.
             if let Some(record) = records.get_mut(&after.base)
                 && Arc::ptr_eq(&record.region, after)
             {
-                before.region.stay();
-                *record = before.clone();
+                record.exclusion = before.exclusion;
             }
         }
     }

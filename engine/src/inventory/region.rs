@@ -198,7 +198,8 @@ impl Region {
         self.gone.load(Ordering::Acquire)
     }
 
-    /// The memory is about to go: no copy of it begins any more, and the one under way is waited for.
+    /// The memory is about to go: no copy of it begins any more, and the one under way is waited for. If it stays after all, a
+    /// successor stands for it: windows have gone on without this region.
     pub(crate) fn retire(&self) {
         self.retire_until(|used| used.copies == 0);
     }
@@ -224,11 +225,6 @@ impl Region {
         while !idle(&used) {
             self.unused.wait(&mut used);
         }
-    }
-
-    /// The memory did not go after all: the call that was to free it changed nothing.
-    pub(crate) fn stay(&self) {
-        self.gone.store(false, Ordering::Release);
     }
 
     /// The physical memory behind a mapping.

@@ -2,7 +2,7 @@
 
 use super::rig::{COUNT, Rig};
 use crate::Unmapped;
-use crate::fake::Fake;
+use crate::fake::{Fake, GPU, Operation};
 use crate::handles::Executable;
 use crate::runtime::Runtime;
 use crate::signals::SignalPool;
@@ -89,6 +89,46 @@ fn memory_that_stays_by_another_mapping_ends_the_window() {
         (Outcome::Declined, Some(Reason::UntrackedMemory), 1)
     );
     assert!(record.detail.expect("said").contains("stays mapped"));
+}
+
+/// The snapshot goes on without a mapping that a call is about to take away, and then the call is refused: there is nothing that
+/// could be put back.
+#[test]
+fn a_call_that_is_refused_during_a_window_ends_it_and_nothing_is_put_back_there() {
+    const BYTES: u64 = 4096;
+    for (unmaps, check) in [(true, "0"), (true, "1"), (false, "0"), (false, "1")] {
+        let rig = Rig::with(&[("CHECK", check)]);
+        // With the snapshot in host memory its copies are to the host; the first is of the module's variables.
+        rig.fake.set_device_memory(0, 1 << 30);
+        let (out, mapping) = (rig.allocate(64), rig.map(1));
+        rig.fake.machine(|machine| machine.write(mapping, &[0xaa; 4096]));
+        let queue = rig.queue(16);
+        rig.fake.hold_kernel(rig.kernel(COUNT));
+        rig.fake.pause(Operation::CopyToHost, 0);
+        let counted = queue.dispatch(COUNT, &[out]);
+        rig.fake.wait_for_pause();
+        let unmapping = unmaps.then(|| rig.engine.memory_unmapping(mapping, BYTES));
+        let closing = (!unmaps).then(|| rig.engine.memory_closing(mapping, BYTES, GPU));
+        rig.fake.resume();
+        rig.fake.wait_for_held(rig.kernel(COUNT));
+        if let Some(unmapping) = unmapping {
+            rig.engine.memory_unmapped(&unmapping, Unmapped::Refused);
+        }
+        if let Some(closing) = closing {
+            rig.engine.memory_not_closed(&closing);
+        }
+        rig.fake.release();
+        queue.wait(counted);
+        assert_eq!(rig.u32(out), 1);
+        assert!(is_untouched(&rig, mapping, BYTES), "what was never saved was put back");
+        queue.run(COUNT, &[out]);
+        let (records, _) = rig.finish();
+        assert_eq!(
+            (records[0].outcome, records[0].reason, records[0].passes.len()),
+            (Outcome::Declined, Some(Reason::UntrackedMemory), 1)
+        );
+        assert_eq!((records[1].outcome, records[1].passes.len()), (Outcome::Replayed, 3), "captured again");
+    }
 }
 
 /// A pass or a barrier that outlasts its window still decrements it.
