@@ -1,6 +1,7 @@
 //! The disk tier: a file without a name, for snapshots that fit nowhere else. Bytes pass through host memory on both ways.
 
 use super::plan::groups;
+use super::spill::SpillFile;
 use super::staging::Staging;
 use super::{Move, Plan, Store, Trouble, WrittenBack};
 use crate::copy::{Batch, Copied, Mover};
@@ -10,12 +11,10 @@ use crate::sync::Arc;
 use hsa_replay_contract::record::Tier;
 use rustix::fs::FallocateFlags;
 use rustix::io::Errno;
-use std::fs::{File, OpenOptions};
 use std::io;
 use std::ops::Range;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
 
 /// Half of the staging block.
 const HALF: u64 = Staging::BYTES / 2;
@@ -23,7 +22,7 @@ const HALF: u64 = Staging::BYTES / 2;
 /// One file, which grows to the largest snapshot so far.
 pub(crate) struct DiskStore {
     folder: PathBuf,
-    file: Option<File>,
+    file: Option<SpillFile>,
     bytes: u64,
     staging: Staging,
 }
@@ -35,8 +34,14 @@ impl DiskStore {
 
     /// With a file that is there.
     #[cfg(test)]
-    pub(crate) fn with_file(runtime: Arc<dyn Runtime>, folder: PathBuf, file: File) -> Self {
-        Self { file: Some(file), ..Self::new(runtime, folder) }
+    pub(crate) fn with_file(runtime: Arc<dyn Runtime>, folder: PathBuf, file: std::fs::File) -> Self {
+        Self { file: SpillFile::of(file).ok(), ..Self::new(runtime, folder) }
+    }
+
+    /// The number of the file's descriptor.
+    #[cfg(test)]
+    pub(crate) fn descriptor(&self) -> Option<std::os::fd::RawFd> {
+        self.file.as_ref()?.get().ok().map(std::os::fd::AsRawFd::as_raw_fd)
     }
 
     /// Most bytes that a snapshot may have here: half of what is free.
@@ -86,9 +91,15 @@ impl DiskStore {
 }
 
 /// Writes to the file what copies have brought to the block, if they have.
-fn keep(file: &File, block: &HostBlock, landed: &[(&Move, u64)], copied: &[Copied]) -> Result<(), Trouble> {
+fn keep(
+    file: &SpillFile,
+    block: &HostBlock,
+    landed: &[(&Move, u64)],
+    copied: &[Copied],
+) -> Result<(), Trouble> {
     let moves: Vec<Move> = landed.iter().map(|(each, _)| (*each).clone()).collect();
     Trouble::of_saving(&moves, copied)?;
+    let file = file.get().map_err(|error| failed(&error))?;
     for (each, from) in landed {
         file.write_all_at(block.slice(*from..from + each.bytes), each.at).map_err(|error| failed(&error))?;
     }
@@ -103,34 +114,33 @@ fn gone() -> Trouble {
     Trouble::Failed("the file on disk is gone".to_owned())
 }
 
-/// A new file in a folder, which goes when it is closed.
-fn unnamed(folder: &Path) -> io::Result<File> {
-    static NUMBER: AtomicU64 = AtomicU64::new(0);
-    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    let path = folder.join(format!("hsa-replay-{}-{number}.snapshot", std::process::id()));
-    let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path)?;
-    std::fs::remove_file(&path)?;
-    Ok(file)
-}
-
 impl Store for DiskStore {
     fn tier(&self) -> Tier {
         Tier::Disk
     }
 
     fn reserve(&mut self, bytes: u64) -> Result<(), String> {
+        // A file that the application closed is not there any more, and its number is not ours.
+        if self.file.as_ref().is_some_and(|file| file.get().is_err()) {
+            (self.file, self.bytes) = (None, 0);
+        }
         let most = self.most();
         if bytes > most {
             return Err(format!("{} has room for {most} bytes", self.folder.display()));
         }
         let said = |error: &io::Error| format!("{}: {error}", self.folder.display());
         if self.file.is_none() {
-            self.file = Some(unnamed(&self.folder).map_err(|error| said(&error))?);
+            self.file = Some(SpillFile::create(&self.folder).map_err(|error| said(&error))?);
         }
         if let Some(file) = &self.file
             && self.bytes < bytes
         {
-            match rustix::fs::fallocate(file, FallocateFlags::empty(), 0, bytes) {
+            match rustix::fs::fallocate(
+                file.get().map_err(|error| said(&error))?,
+                FallocateFlags::empty(),
+                0,
+                bytes,
+            ) {
                 Err(error @ (Errno::NOSPC | Errno::FBIG | Errno::DQUOT)) => {
                     let said = said(&error.into());
                     (self.file, self.bytes) = (None, 0);
@@ -161,8 +171,9 @@ impl Store for DiskStore {
                 let mut jobs = Vec::new();
                 let mut read = Ok(());
                 for (each, at) in &group {
-                    read = read
-                        .and_then(|()| file.read_exact_at(block.slice_mut(*at..at + each.bytes), each.at));
+                    read = read.and_then(|()| {
+                        file.get()?.read_exact_at(block.slice_mut(*at..at + each.bytes), each.at)
+                    });
                     let host = block.address() + at;
                     jobs.push(mover.to_device(plan.regions_of(each), each.device, host, each.bytes));
                 }
@@ -185,7 +196,8 @@ impl Store for DiskStore {
     fn bytes(&mut self, plan: &Plan, piece: usize, _: &Mover<'_>) -> Result<&[u8], Trouble> {
         let file = self.file.as_ref().ok_or_else(gone)?;
         self.staging.bytes(plan, piece, |at, bytes, block| {
-            file.read_exact_at(block.slice_mut(0..bytes), at).map_err(|error| failed(&error))
+            let read = file.get().and_then(|file| file.read_exact_at(block.slice_mut(0..bytes), at));
+            read.map_err(|error| failed(&error))
         })
     }
 

@@ -7,6 +7,7 @@ mod device;
 mod disk;
 mod host;
 mod plan;
+mod spill;
 mod staging;
 mod tiers;
 

@@ -20,6 +20,7 @@ mod passes;
 mod records;
 mod rig;
 mod snapshots;
+mod spill;
 mod tiers;
 mod tool;
 mod untracked;

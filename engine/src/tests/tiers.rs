@@ -1,15 +1,10 @@
 //! Where snapshots are kept: the tier is chosen by room and budget, and the application notices none of it.
 
 use super::rig::{COUNT, Rig, SCALE};
-use crate::copy::Mover;
-use crate::fake::{Event, Fake, Fault, GPU, Operation};
-use crate::inventory::{Region, RegionKind};
-use crate::runtime::Runtime;
-use crate::store::{DiskStore, Plan, Store, Trouble};
+use crate::fake::{Event, Fault, GPU, Operation};
 use hsa_replay_contract::record::Tier;
 use hsa_replay_contract::{Dispatch, Outcome, Reason};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 const MIB: u64 = 1 << 20;
 
@@ -358,47 +353,4 @@ fn memory_freed_before_it_is_copied_is_left_out_and_its_neighbours_are_captured(
     assert_eq!((records[0].outcome, records[0].passes.len()), (Outcome::Replayed, 3));
     // Nine of them, and the module's variables.
     assert_eq!(records[0].snapshot.expect("taken").regions, 10);
-}
-
-/// One region of the agent, saved in a file.
-fn on_disk(rig: &Rig, file: std::fs::File) -> (DiskStore, Plan) {
-    let base = rig.allocate(10_000);
-    let region = Region::new(RegionKind::Allocation, base, 10_000, GPU);
-    let plan = Plan::new(vec![Arc::new(region)]);
-    let runtime: Arc<dyn Runtime> = Arc::<Fake>::clone(&rig.fake);
-    let mut store = DiskStore::with_file(runtime, std::env::temp_dir(), file);
-    assert_eq!(store.reserve(plan.bytes), Ok(()));
-    (store, plan)
-}
-
-fn mover(rig: &Rig) -> Mover<'_> {
-    Mover::new(&rig.engine.process, GPU, Instant::now() + Duration::from_secs(30))
-}
-
-#[test]
-fn a_disk_that_is_full_is_found_and_named() {
-    let rig = Rig::new();
-    let full = std::fs::OpenOptions::new().read(true).write(true).open("/dev/full").expect("a device");
-    let (mut store, plan) = on_disk(&rig, full);
-    let named = Trouble::Failed("the file on disk: No space left on device (os error 28)".to_owned());
-    assert_eq!(store.save(&plan, &mover(&rig)), Err(named));
-    drop(store);
-    rig.finish();
-}
-
-#[test]
-fn what_cannot_be_read_back_from_disk_is_not_written_to_memory() {
-    let rig = Rig::new();
-    let file = tempfile::tempfile().expect("a file");
-    let (mut store, plan) = on_disk(&rig, file.try_clone().expect("the same file"));
-    assert_eq!(store.save(&plan, &mover(&rig)), Ok(()));
-    let parts = [(0, 64..9_000)];
-    let back = store.write_back(&plan, &parts, &mover(&rig));
-    assert_eq!((back.bytes, &back.failed[..]), (8_936, &[][..]));
-    file.set_len(100).expect("cut");
-    assert!(matches!(store.bytes(&plan, 0, &mover(&rig)), Err(Trouble::Failed(_))));
-    let back = store.write_back(&plan, &parts, &mover(&rig));
-    assert_eq!((back.bytes, &back.failed[..], back.stuck), (0, &parts[..], false));
-    drop(store);
-    rig.finish();
 }
