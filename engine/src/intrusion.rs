@@ -82,12 +82,13 @@ impl Intrusions {
     pub(crate) fn intrude(&self, range: Option<&Range<u64>>) -> Option<Ticket> {
         let mut state = self.state.lock();
         state.any = true;
-        state.ranges.extend(range.cloned());
+        state.ranges.extend(range.filter(|range| !range.is_empty()).cloned());
         state.anywhere |= range.is_none();
-        let touched = state
-            .writing
-            .iter()
-            .any(|writing| range.is_none_or(|range| range.start < writing.end && writing.start < range.end));
+        // An empty range, of a call that only reads, overlaps nothing wherever it lies.
+        let overlaps = |writing: &Range<u64>, range: &Range<u64>| {
+            range.start.max(writing.start) < range.end.min(writing.end)
+        };
+        let touched = state.writing.iter().any(|writing| range.is_none_or(|range| overlaps(writing, range)));
         touched.then(|| {
             state.expected += 1;
             Ticket { window: state.window }
@@ -177,6 +178,18 @@ mod tests {
         assert!(intrusions.intrude(None).is_none());
         assert_eq!(intrusions.ranges(), None);
         assert!(intrusions.any() && !intrusions.begin_writing(somewhere()), "nothing is put back any more");
+    }
+
+    #[test]
+    fn an_intruder_that_copies_nothing_touches_nothing() {
+        let intrusions = Intrusions::default();
+        intrusions.begin_window();
+        assert!(intrusions.begin_writing(somewhere()));
+        for nothing in [3..3, 5..5, 0..0] {
+            assert!(intrusions.intrude(Some(&nothing)).is_none(), "{nothing:?}");
+        }
+        assert_eq!(intrusions.end_writing(now()), Written::Nothing);
+        assert_eq!(intrusions.ranges(), Some(Vec::new()));
     }
 
     #[test]

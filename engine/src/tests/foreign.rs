@@ -1,6 +1,6 @@
 //! Writes of others into captured memory while a window is open.
 
-use super::rig::{Rig, SCALE};
+use super::rig::{COUNT, Rig, SCALE};
 use crate::fake::{Fault, Operation, argument};
 use hsa_replay_contract::{Dispatch, Outcome, Reason};
 use std::sync::Arc;
@@ -144,4 +144,77 @@ fn what_passes_leave_where_the_kernel_does_not_reach_counts_towards_the_budget()
     assert!(record.detail.expect("said").starts_with("over_budget"));
     let record = computed_pointer(false);
     assert_eq!((record.passes.len(), record.detail), (5, None), "the same bytes are kept once");
+}
+
+/// Runs `scale` while somebody writes nine into `other` in the first pass; what puts that again after the second one fails. `third` is
+/// called before the third pass begins.
+fn run_with_lost_put(rig: &Rig, third: impl FnOnce(&Rig)) -> (u64, u64, crate::handles::Signal) {
+    let (data, other) = (rig.allocate(64), rig.allocate(64));
+    for nth in 3..5 {
+        rig.fake.fault(Operation::CopyToDevice, nth, Fault::Refuse);
+    }
+    let count = AtomicU32::new(0);
+    rig.fake.kernel(rig.kernel(SCALE), move |machine, words| {
+        machine.add_u32(argument(words, 0), 1);
+        if count.fetch_add(1, Ordering::SeqCst) == 0 {
+            machine.write(other, &[9, 0, 9, 0]);
+        }
+    });
+    rig.fake.pause(Operation::CopyToDevice, 2);
+    let queue = rig.queue(16);
+    let done = queue.dispatch(SCALE, &[data]);
+    rig.fake.wait_for_pause();
+    third(rig);
+    rig.fake.resume();
+    (data, other, done)
+}
+
+#[test]
+fn a_write_of_others_that_was_not_put_again_taints_a_window_whose_last_pass_outlasts_it() {
+    let rig = Rig::with(&[("PASSES", "5"), ("TIMEOUT", "1"), ("KERNEL", "scale")]);
+    let (data, other, done) = run_with_lost_put(&rig, |rig| rig.fake.hold_kernel(rig.kernel(SCALE)));
+    // Waits in software until the pass has outlasted the window.
+    rig.queue(16).run(COUNT, &[rig.allocate(64)]);
+    rig.fake.release();
+    rig.fake.wait_for_signal(done);
+    assert_eq!(rig.u32(data), 1);
+    assert_ne!(rig.u32(other), 0x0009_0009, "nothing is put under a running pass");
+    let record = rig.finish().0.remove(0);
+    assert_eq!((record.outcome, record.reason), (Outcome::Tainted, Some(Reason::ForeignWrite)));
+    assert_eq!((record.passes.len(), record.deterministic), (3, None));
+    let detail = record.detail.expect("said");
+    assert!(detail.contains(&format!("{other:#x}")) && !detail.contains("was kept"), "{detail}");
+}
+
+#[test]
+fn a_write_of_others_that_was_not_put_again_is_at_the_end_although_the_last_pass_cannot_be_read() {
+    // The snapshot takes three copies, the first pass too, the second twice as many: its bytes differ. The third is not read.
+    let rig = Rig::with(&[("PASSES", "5")]);
+    for nth in 12..14 {
+        rig.fake.fault(Operation::CopyToHost, nth, Fault::Refuse);
+    }
+    let (data, other, done) = run_with_lost_put(&rig, |_| {});
+    rig.fake.wait_for_signal(done);
+    assert_eq!((rig.u32(data), rig.u32(other)), (1, 0x0009_0009));
+    let record = rig.finish().0.remove(0);
+    assert_eq!((record.outcome, record.passes.len(), record.deterministic), (Outcome::Replayed, 3, None));
+    let detail = record.detail.expect("said");
+    assert!(detail.contains("snapshot_incomplete") && detail.contains("was kept"), "{detail}");
+}
+
+#[test]
+fn a_write_of_others_that_was_never_put_again_taints_a_window_whose_last_pass_cannot_be_read() {
+    let rig = Rig::with(&[("PASSES", "5")]);
+    for nth in 12..14 {
+        rig.fake.fault(Operation::CopyToHost, nth, Fault::Refuse);
+    }
+    for nth in 5..10 {
+        rig.fake.fault(Operation::CopyToDevice, nth, Fault::Refuse);
+    }
+    let (data, _, done) = run_with_lost_put(&rig, |_| {});
+    rig.fake.wait_for_signal(done);
+    assert_eq!(rig.u32(data), 1);
+    let record = rig.finish().0.remove(0);
+    assert_eq!((record.outcome, record.reason), (Outcome::Tainted, Some(Reason::ForeignWrite)));
+    assert!(!record.detail.expect("said").contains("was kept"));
 }

@@ -79,6 +79,34 @@ impl Window<'_> {
         undone
     }
 
+    /// The same after a pass of which memory could not be read: what earlier ones have shown is there since it was put back, unless
+    /// that failed.
+    pub(super) fn keep_foreign_unread(
+        &mut self,
+        plan: &Plan,
+        workspace: &mut Workspace,
+        evidence: &mut Evidence,
+    ) -> Option<Cut> {
+        if evidence.foreign_undone {
+            return self.keep_foreign(plan, workspace, evidence, None);
+        }
+        self.note_foreign(plan, evidence);
+        None
+    }
+
+    /// The window ends under a pass that still runs, beside which nothing can be written: data of others that was not put again is
+    /// lost.
+    pub(super) fn give_up_foreign(&mut self, plan: &Plan, evidence: &mut Evidence) {
+        if !evidence.foreign_undone {
+            self.note_foreign(plan, evidence);
+            return;
+        }
+        let writes = evidence.unreached.writes();
+        self.leave_out(&writes, evidence);
+        let cut = evidence.tainted().unwrap_or_else(|| lost(&said(plan, &writes, false)));
+        evidence.last = Some(cut);
+    }
+
     /// Writes bytes of others to memory. False: not all of them.
     fn put_foreign(
         &self,

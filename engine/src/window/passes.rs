@@ -43,6 +43,8 @@ pub(super) struct Evidence {
     pub(super) unreached: Unreached,
     /// Others wrote to captured memory, as far as can be told.
     pub(super) foreign: bool,
+    /// Their data was put back as before the window, and not all of it again.
+    pub(super) foreign_undone: bool,
     /// Why the pass that follows, after which memory is one complete pass again, is to be the last.
     pub(super) last: Option<Cut>,
     /// Files that hold what the first pass changed, by the region's address.
@@ -93,7 +95,7 @@ impl Window<'_> {
                     return self.fault(forwarder, &ready, &evidence);
                 }
                 (PassEnd::Late, completion) => {
-                    self.note_foreign(&ready.plan, &mut evidence);
+                    self.give_up_foreign(&ready.plan, &mut evidence);
                     let completion = Arc::new(completion);
                     self.tell_closed(true);
                     self.queue.set_stuck(Stuck::Pass(Arc::clone(&completion)));
@@ -111,9 +113,8 @@ impl Window<'_> {
                     let given_up = problem.trouble == Trouble::GivenUp;
                     let ended = given_up.then(|| self.must_stop(&ready, &evidence)).flatten();
                     let cut = ended.unwrap_or_else(|| problem.cut());
-                    // What earlier passes have shown of others' writes is in memory since it was put back.
-                    self.note_foreign(&ready.plan, &mut evidence);
-                    let cut = evidence.tainted().unwrap_or(cut);
+                    let lost = self.keep_foreign_unread(&ready.plan, workspace, &mut evidence);
+                    let cut = lost.or(evidence.tainted()).unwrap_or(cut);
                     return self.end(forwarder, &ready, &evidence, Some(cut));
                 }
             };
@@ -141,6 +142,7 @@ impl Window<'_> {
                 return self.end(forwarder, &ready, &evidence, Some(cut));
             }
             let again = self.put_foreign_again(&ready.plan, workspace, &evidence);
+            evidence.foreign_undone = again.is_some();
             evidence.last = self.end_writing(&ready.plan, workspace).or(again);
         }
         self.keep_and_end(forwarder, &ready, workspace, evidence, None)
@@ -387,6 +389,7 @@ impl Evidence {
             incomparable: false,
             unreached: Unreached::new(room),
             foreign: false,
+            foreign_undone: false,
             last: None,
             dumps: BTreeMap::new(),
         }
