@@ -25,6 +25,11 @@ impl Copies {
     pub(super) fn release(&mut self) {
         self.queue.extend(self.held.drain(..).map(|(copy, completion)| (copy, completion, None)));
     }
+
+    /// Whether all that were submitted are done; they are done under the lock.
+    pub(super) fn is_empty(&self) -> bool {
+        self.queue.is_empty() && self.held.is_empty()
+    }
 }
 
 /// Which side of a copy is the device.

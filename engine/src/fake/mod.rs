@@ -222,6 +222,11 @@ impl Fake {
         self.wait_for("the end of an arena", |state| state.arenas.is_empty());
     }
 
+    /// Waits until no copy is left to do.
+    pub(crate) fn wait_for_copies(&self) {
+        self.wait_for("the last copy", |state| state.copies.is_empty());
+    }
+
     /// Undoes the destruction of a hardware queue that has more owners.
     pub(crate) fn revive(&self, queue: RealQueue) {
         self.state.lock().machine.host.insert(queue.object, 4096);

@@ -31,8 +31,12 @@ impl Hidden {
         self.0.load(Ordering::Acquire)
     }
 
-    fn set(&self, bytes: u64) {
-        self.0.store(bytes, Ordering::Release);
+    fn add(&self, bytes: u64) {
+        self.0.fetch_add(bytes, Ordering::AcqRel);
+    }
+
+    fn subtract(&self, bytes: u64) {
+        self.0.fetch_sub(bytes, Ordering::AcqRel);
     }
 }
 
@@ -48,6 +52,8 @@ pub(super) struct DeviceStore {
 struct Arena {
     address: u64,
     bytes: u64,
+    /// A copy that did not end may still be at it: it serves this window to its end, and is never freed.
+    lost: bool,
 }
 
 impl DeviceStore {
@@ -66,7 +72,8 @@ impl DeviceStore {
     /// A window has ended: the arena stays only where memory is ample.
     pub(super) fn rest(&mut self) {
         let ample = |memory: DeviceMemory| memory.free >= memory.total / AMPLE_PART;
-        if self.arena.is_some() && !self.runtime.device_memory(self.agent).is_ok_and(ample) {
+        let lost = self.arena.as_ref().is_some_and(|arena| arena.lost);
+        if lost || self.arena.is_some() && !self.runtime.device_memory(self.agent).is_ok_and(ample) {
             self.give_back();
         }
     }
@@ -74,10 +81,14 @@ impl DeviceStore {
     /// Frees the arena, if there is one.
     pub(super) fn give_back(&mut self) -> bool {
         let Some(arena) = self.arena.take() else { return false };
+        if arena.lost {
+            // It stays hidden: that it is taken is not the application's doing.
+            return false;
+        }
         if let Err(error) = self.runtime.free_device(arena.address) {
             tracing::warn!("{} bytes of device memory stay allocated: {error}", arena.bytes);
         }
-        self.hidden.set(0);
+        self.hidden.subtract(arena.bytes);
         true
     }
 
@@ -102,14 +113,14 @@ impl Store for DeviceStore {
             }
             let address =
                 self.runtime.allocate_device(self.agent, bytes).map_err(|error| error.to_string())?;
-            self.arena = Some(Arena { address, bytes });
-            self.hidden.set(bytes);
+            self.arena = Some(Arena { address, bytes, lost: false });
+            self.hidden.add(bytes);
         }
         self.staging.reserve()
     }
 
     fn reserved(&self) -> u64 {
-        self.arena.as_ref().map_or(0, |arena| arena.bytes)
+        self.arena.as_ref().filter(|arena| !arena.lost).map_or(0, |arena| arena.bytes)
     }
 
     fn save(&mut self, plan: &Plan, mover: &Mover<'_>) -> Result<(), Trouble> {
@@ -140,8 +151,9 @@ impl Store for DeviceStore {
     }
 
     fn abandon(&mut self) {
-        // It stays hidden: it is lost, not the application's doing.
-        self.arena = None;
+        if let Some(arena) = &mut self.arena {
+            arena.lost = true;
+        }
         self.staging.abandon();
     }
 }

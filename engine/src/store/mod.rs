@@ -41,7 +41,7 @@ pub(crate) trait Store: Send {
     /// The saved bytes of a piece, by its number. Cheapest in the order of the pieces.
     fn bytes(&mut self, plan: &Plan, piece: usize, mover: &Mover<'_>) -> Result<&[u8], Trouble>;
 
-    /// Gives the memory up without freeing it: a copy that did not end may still be at it.
+    /// Gives the memory up without freeing it: a copy that did not end may still be at it. What was saved may be lost with it.
     fn abandon(&mut self);
 }
 

@@ -15,6 +15,7 @@ mod foreign;
 mod forwarding;
 mod going;
 mod hostcall;
+mod hung_copies;
 mod life;
 mod passes;
 mod records;

@@ -5,10 +5,11 @@ use super::passes::Evidence;
 use super::snapshot::Ready;
 use super::writes::{Listed, Writes};
 use crate::copy::Mover;
-use crate::store::Store;
+use crate::store::{Store, Trouble};
 use hsa_replay_contract::report::{DUMP_VERSION, DumpHeader, DumpWriter, MAX_DUMPED, dump_spans};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 impl Window<'_> {
     /// Stores what the first pass changed, as far as that is asked for and fits; the store still holds the snapshot.
@@ -54,7 +55,9 @@ impl Window<'_> {
             complete,
         };
         let mut file = DumpWriter::create(folder, &header)?;
-        let mover = Mover::new(self.process, self.agent.agent, self.deadline).given_up_with(self.queue);
+        // As for a comparison: the window's own deadline may be near.
+        let deadline = Instant::now() + self.process.settings.timeout;
+        let mover = Mover::new(self.process, self.agent.agent, deadline).given_up_with(self.queue);
         for [offset, length] in spans {
             let start = listed.start + offset;
             let mut before = Vec::new();
@@ -62,10 +65,16 @@ impl Window<'_> {
                 let from =
                     usize::try_from(offset - ready.plan.pieces[piece].offset).map_err(io::Error::other)?;
                 let bytes = usize::try_from(bytes).map_err(io::Error::other)?;
-                let saved = store.bytes(&ready.plan, piece, &mover).map_err(|trouble| {
-                    io::Error::other(format!("the snapshot cannot be read: {trouble:?}"))
-                })?;
-                before.extend_from_slice(&saved[from..from + bytes]);
+                match store.bytes(&ready.plan, piece, &mover) {
+                    Ok(saved) => before.extend_from_slice(&saved[from..from + bytes]),
+                    Err(trouble) => {
+                        if matches!(trouble, Trouble::Stuck(_)) {
+                            store.abandon();
+                        }
+                        let problem = format!("the snapshot cannot be read: {trouble:?}");
+                        return Err(io::Error::other(problem));
+                    }
+                }
             }
             file.write(&before)?;
             for (part, left) in evidence.written[listed.region].split(start, before.len()) {

@@ -192,9 +192,16 @@ impl Reader<'_> {
                 if copied == Copied::Gone {
                     self.gone[piece.region] = true;
                 } else if !self.gone[piece.region] {
-                    let saved = self.store.bytes(self.plan, number, mover);
-                    let saved = saved.map_err(|trouble| Unreadable { trouble, of_snapshot: true })?;
-                    show(piece, saved, self.scratch.slice(from..from + piece.bytes));
+                    match self.store.bytes(self.plan, number, mover) {
+                        Ok(saved) => show(piece, saved, self.scratch.slice(from..from + piece.bytes)),
+                        Err(trouble) => {
+                            // At once: what is told may become the trouble of the copies that fly meanwhile.
+                            if matches!(trouble, Trouble::Stuck(_)) {
+                                self.store.abandon();
+                            }
+                            return Err(Unreadable { trouble, of_snapshot: true });
+                        }
+                    }
                 }
             }
         }
