@@ -49,6 +49,20 @@ fn pointers_are_resolved_and_values_decoded() {
 }
 
 #[test]
+fn of_several_arguments_in_one_allocation_the_one_below_the_change_is_named() {
+    for (changed, argument) in [(1024, 1), (1500, 1), (100, 0), (4, 0)] {
+        let rig = Rig::new();
+        let pool = rig.allocate(4096);
+        rig.fake.kernel(rig.kernel(SCALE), move |machine, _| machine.write(pool + changed, &[1]));
+        rig.queue(16).run(SCALE, &[pool + 64, pool + 1024, 0]);
+        let (records, _) = rig.finish();
+        let writes = records[0].writes.as_ref().expect("was compared");
+        let found: Vec<_> = writes.iter().map(|write| (write.arg, &*write.ranges)).collect();
+        assert_eq!(found, [(Some(argument), &[[changed, 1]][..])]);
+    }
+}
+
+#[test]
 fn a_value_shows_the_pointers_in_it() {
     let rig = Rig::new();
     let (out, inner) = (rig.allocate(64), rig.allocate(128));

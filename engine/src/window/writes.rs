@@ -100,9 +100,15 @@ impl<'a> Writes<'a> {
         let merged = changed.merged;
         let base = self.ready.plan.regions[region].base + part.offsets.start;
         let size = part.offsets.end - part.offsets.start;
-        let points_here = |address: u64| address.checked_sub(base).is_some_and(|offset| offset < size);
-        let arg = self.ready.arguments.pointers.iter().find(|pointer| points_here(pointer.address));
-        let arg = arg.map(|pointer| pointer.argument);
+        // Of several arguments that point into one allocation, a pool's, the nearest one below the first change.
+        let pointers = self.ready.arguments.pointers.iter().filter_map(|pointer| {
+            let offset = pointer.address.checked_sub(base).filter(|&offset| offset < size)?;
+            Some((offset, pointer.argument))
+        });
+        let first = ranges.first().map_or(0, |range| range[0]);
+        let below =
+            pointers.clone().filter(|(offset, _)| *offset <= first).min_by_key(|(offset, _)| first - offset);
+        let arg = below.or_else(|| pointers.clone().next()).map(|(_, argument)| argument);
         let dump = self.evidence.dumps.get(&base).filter(|_| !ranges.is_empty()).cloned();
         Write { kind: part.kind, name: part.name, arg, base, size, ranges, merged, bytes, dump }
     }
