@@ -242,17 +242,25 @@ impl AgentState {
         }
     }
 
-    /// Lets the worker finish what it was given and waits for its end.
-    pub(crate) fn stop(&self) {
+    /// Lets the worker finish what it was given and waits for its end. False: it is in a call of the tool that is not waited for
+    /// any more, and is left there with all that it uses.
+    pub(crate) fn stop(&self) -> bool {
         let worker = {
             let mut work = self.work.lock();
             work.stop = true;
             work.worker.take()
         };
         self.wake.notify_all();
-        if worker.is_some_and(|worker| worker.join().is_err()) {
+        let Some(worker) = worker else {
+            return true;
+        };
+        if self.process.tool_calls.holds(worker.thread().id()) {
+            return false;
+        }
+        if worker.join().is_err() {
             tracing::error!("the worker of agent {} ended by a panic", self.index);
         }
+        true
     }
 
     /// Lets go of the queues that the application has not destroyed.

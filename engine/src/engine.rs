@@ -272,18 +272,19 @@ impl Engine {
         self.end();
     }
 
-    /// Stops the workers and writes the summary; false: that has been done.
+    /// Stops the workers and writes the summary. False: there is nothing to give back, since that has been done or a worker is left
+    /// that still uses it.
     fn end(&self) -> bool {
         self.process.begin_exit();
         if self.stopping.swap(true, Ordering::SeqCst) {
             return false;
         }
-        self.agents.iter().for_each(|agent| agent.stop());
+        let left = self.agents.iter().filter(|agent| !agent.stop()).count();
         // Not before: a free waits for the copies of a window, and a queue is not destroyed under one.
         self.stopped.store(true, Ordering::SeqCst);
         self.agents.iter().for_each(|agent| agent.fence.flush_all(&self.process));
         self.process.report.summary();
-        true
+        left == 0
     }
 
     fn is_stopped(&self) -> bool {

@@ -8,6 +8,7 @@ use hsa_replay_contract::record::Pass;
 use std::cell::Cell;
 use std::fmt::Debug;
 use std::num::NonZeroU16;
+use std::thread::ThreadId;
 use std::time::Instant;
 
 use crate::handles::Agent;
@@ -60,8 +61,18 @@ pub(crate) struct Calls {
 
 #[derive(Debug, Default)]
 struct State {
-    running: usize,
+    /// Threads that are in a call.
+    running: Vec<ThreadId>,
     over: bool,
+    /// One was waited for in vain.
+    given_up: bool,
+}
+
+impl State {
+    fn others_run(&self) -> bool {
+        let own = std::thread::current().id();
+        self.running.iter().any(|thread| *thread != own)
+    }
 }
 
 impl Calls {
@@ -72,7 +83,12 @@ impl Calls {
         impl Drop for Return<'_> {
             fn drop(&mut self) {
                 CALLED.set(false);
-                self.0.state.lock().running -= 1;
+                let mut state = self.0.state.lock();
+                let own = std::thread::current().id();
+                if let Some(at) = state.running.iter().position(|thread| *thread == own) {
+                    state.running.swap_remove(at);
+                }
+                drop(state);
                 self.0.returned.notify_all();
             }
         }
@@ -81,25 +97,33 @@ impl Calls {
             if state.over {
                 return None;
             }
-            state.running += 1;
+            state.running.push(std::thread::current().id());
         }
         CALLED.set(true);
         let _return = Return(self);
         Some(callback())
     }
 
-    /// Lets none begin any more, and waits for those that run, but for the caller's own; at most until `deadline`. False: one
-    /// still runs.
+    /// Lets none begin any more, and waits for those that run, but for the caller's own; at most until `deadline`, and not again
+    /// after that was in vain. False: one still runs.
     pub(crate) fn end(&self, deadline: Instant) -> bool {
         let mut state = self.state.lock();
         state.over = true;
-        let own = usize::from(is_called());
-        while state.running > own {
+        while !state.given_up && state.others_run() {
             if self.returned.wait_until(&mut state, deadline).timed_out() {
-                return state.running <= own;
+                state.given_up = state.others_run();
+                break;
             }
         }
-        true
+        !state.others_run()
+    }
+
+    /// Whether a thread is in a call that nobody waits for any more at the end of the process: one that was waited for in vain, or
+    /// the caller's own.
+    pub(crate) fn holds(&self, thread: ThreadId) -> bool {
+        let state = self.state.lock();
+        let waits = !state.given_up && thread != std::thread::current().id();
+        !waits && state.running.contains(&thread)
     }
 }
 
@@ -127,13 +151,37 @@ mod tests {
                 })
             });
             has_entered.recv().expect("the call begins");
-            assert!(!calls.end(Instant::now()), "it still runs");
             let ending = scope.spawn(|| calls.end(Instant::now() + Duration::from_secs(30)));
             leave.send(()).expect("the call waits");
             assert!(ending.join().expect("no panic"));
             assert_eq!(call.join().expect("no panic"), Some(()));
         });
         assert_eq!(calls.make(|| ()), None);
+    }
+
+    #[test]
+    fn a_call_that_was_waited_for_in_vain_is_not_waited_for_again() {
+        let calls = Calls::default();
+        let (entered, has_entered) = std::sync::mpsc::channel();
+        let (leave, may_leave) = std::sync::mpsc::channel::<()>();
+        let called = &calls;
+        std::thread::scope(|scope| {
+            let call = scope.spawn(move || {
+                called.make(|| {
+                    entered.send(()).expect("the test waits");
+                    may_leave.recv().expect("the test lets it go on");
+                })
+            });
+            let thread = call.thread().id();
+            has_entered.recv().expect("the call begins");
+            assert!(!calls.holds(thread), "it may still return");
+            assert!(!calls.end(Instant::now()), "it still runs");
+            assert!(!calls.end(Instant::now() + Duration::from_secs(3600)), "at once");
+            assert!(calls.holds(thread));
+            leave.send(()).expect("the call waits");
+            assert_eq!(call.join().expect("no panic"), Some(()));
+            assert!(!calls.holds(thread), "it has returned");
+        });
     }
 
     #[test]

@@ -65,7 +65,8 @@ impl Rig {
         Self::attached(options, Attachments { spill, ..Attachments::default() })
     }
 
-    fn attached(options: &[(&str, &str)], attachments: Attachments) -> Self {
+    /// With more options and these attachments.
+    pub(super) fn attached(options: &[(&str, &str)], attachments: Attachments) -> Self {
         let fake = Fake::new();
         let folder = tempfile::tempdir().expect("a folder");
         let base = [("PASSES", "3"), ("TIMEOUT", "30"), ("BUDGET", "1G")];

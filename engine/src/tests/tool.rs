@@ -6,6 +6,7 @@ use crate::fence::{self, FencedCopy};
 use crate::handles::{Agent, Signal};
 use crate::process::Process;
 use crate::tool::{Choice, Listener, Tool};
+use crate::{Attachments, Engine};
 use hsa_replay_contract::record::Pass;
 use hsa_replay_contract::{Dispatch, Outcome};
 use std::num::NonZeroU16;
@@ -150,4 +151,72 @@ fn a_tool_that_is_in_a_callback_at_exit_is_waited_for_and_not_called_again() {
     let record = rig.finish().0.remove(0);
     assert_eq!(record.passes.len(), 1, "the window ends after the running pass");
     assert_eq!(calls.load(Ordering::SeqCst), at_exit, "a call began after the exit");
+}
+
+#[test]
+fn a_callback_that_does_not_return_holds_the_end_of_the_process_up_for_the_timeout_only() {
+    let ends: [fn(&Engine); 2] = [Engine::stop_at_exit, Engine::stop];
+    for end in ends {
+        let (entered, has_entered) = mpsc::channel();
+        let (leave, may_leave) = mpsc::channel();
+        let gate = Arc::new(Mutex::new((entered, may_leave)));
+        let tool = Some(Box::new(Lingerer { calls: Arc::default(), gate }) as Box<dyn Tool>);
+        let attachments = Attachments { tool, ..Attachments::default() };
+        let rig = Rig::attached(&[("TIMEOUT", "1")], attachments);
+        let data = rig.allocate(64);
+        let queue = rig.queue(16);
+        let done = queue.dispatch(COUNT, &[data]);
+        has_entered.recv().expect("the first pass ends");
+        std::thread::scope(|scope| {
+            let (ended, has_ended) = mpsc::channel();
+            let engine = &rig.engine;
+            scope.spawn(move || {
+                engine.process_exits();
+                engine.process_exits();
+                end(engine);
+                ended.send(()).expect("the test waits");
+            });
+            let in_time = has_ended.recv_timeout(Duration::from_secs(20));
+            leave.send(()).expect("the callback waits");
+            in_time.expect("the process never ends");
+        });
+        queue.wait(done);
+        assert_eq!(rig.u32(data), 1);
+        rig.fake.stop();
+    }
+}
+
+/// Ends the process in the first callback.
+#[derive(Clone, Default)]
+struct Ender {
+    world: Arc<OnceLock<Vec<Arc<AgentState>>>>,
+}
+
+impl std::fmt::Debug for Ender {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Ender")
+    }
+}
+
+impl Tool for Ender {
+    fn configure(&self, _: &Dispatch, _: Agent, passes: NonZeroU16) -> Choice {
+        let agents = self.world.get().expect("set before the first dispatch");
+        let process = &agents[0].process;
+        process.begin_exit();
+        assert!(process.tool_calls.end(Instant::now() + Duration::from_secs(3600)));
+        assert!(agents.iter().all(|agent| !agent.stop()), "it cannot wait for its own end");
+        Choice::Passes(passes, Arc::new(Copier::default()))
+    }
+}
+
+#[test]
+fn a_tool_that_ends_the_process_in_a_callback_does_not_wait_for_its_own_thread() {
+    let ender = Ender::default();
+    let rig = Rig::with_tool(ender.clone());
+    assert!(ender.world.set(rig.engine.agents.clone()).is_ok());
+    let data = rig.allocate(64);
+    let queue = rig.queue(16);
+    queue.run(COUNT, &[data]);
+    assert_eq!((rig.u32(data), rig.engine.process.disarmed()), (1, None));
+    rig.fake.stop();
 }
