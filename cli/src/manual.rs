@@ -18,7 +18,18 @@ pub fn completions(arguments: &ArgMatches) -> Result<ExitCode, Failure> {
     };
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut command::command(), "hsa-replay", &mut text);
+    if shell == Shell::Bash {
+        text = with_labels_that_are_reached(&text);
+    }
     print(&text)
+}
+
+/// The bash script with the labels of its commands as its own state names them: for a name with a hyphen, `clap_complete` derives
+/// the two differently (clap issue 6421), so that nothing behind a command would be completed.
+fn with_labels_that_are_reached(script: &[u8]) -> Vec<u8> {
+    String::from_utf8_lossy(script)
+        .replace("hsa__subcmd__replay__subcmd__", "hsa__replay__subcmd__")
+        .into_bytes()
 }
 
 /// Prints a manual page: of hsa-replay, or of one of its commands.

@@ -62,6 +62,39 @@ fn the_shell_accepts_its_completions() {
 }
 
 #[test]
+fn bash_completes_what_follows_a_command() {
+    let place = Place::new();
+    let script = place.write("completions", answer(place.command(["completions", "bash"])));
+    let completed = |words: &[&str]| {
+        let [.., previous, current] = words else { panic!("two words") };
+        let output = std::process::Command::new("bash")
+            .args(["--norc", "-c"])
+            .arg(
+                r#"source "$1"; shift; previous=$1; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
+                handler=$(complete -p hsa-replay); handler=${handler#*-F }
+                "${handler%% *}" hsa-replay "${COMP_WORDS[COMP_CWORD]}" "$previous"
+                printf '%s\n' "${COMPREPLY[@]}""#,
+            )
+            .arg("bash")
+            .arg(&script)
+            .arg(previous)
+            .args(words)
+            .output()
+            .expect("bash");
+        assert!(output.status.success() && output.stderr.is_empty(), "{current}: {output:?}");
+        let text = String::from_utf8(output.stdout).expect("text");
+        text.lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(completed(&["hsa-replay", "rep"]), ["report"]);
+    assert_eq!(completed(&["hsa-replay", "report", "--fo"]), ["--format"]);
+    assert_eq!(
+        completed(&["hsa-replay", "report", "--format", ""]),
+        ["text", "json", "csv", "html", "trace"]
+    );
+    assert!(completed(&["hsa-replay", "run", "--waiti"]).contains(&"--waiting".into()));
+}
+
+#[test]
 fn a_reader_that_stops_early_is_no_error() {
     let place = Place::new();
     for arguments in [&["run", "--help"][..], &["--version"], &["man"], &["completions", "zsh"]] {
