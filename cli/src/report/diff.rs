@@ -174,7 +174,7 @@ fn compare(before: &Results, after: &Results) -> HashMap<u64, Launches> {
 fn kernel_diff<'a>(pair: [Option<&'a Kernel>; 2], launches: &HashMap<u64, Launches>) -> KernelDiff<'a> {
     let (kernel, symbol) =
         pair.into_iter().flatten().next().map_or(("", ""), |kernel| (&*kernel.name, &*kernel.symbol));
-    let median_ns = pair.map(|kernel| kernel.and_then(|kernel| kernel.times.percentile(50)));
+    let median_ns = pair.map(|kernel| kernel.and_then(|kernel| kernel.times.median()));
     let ratio = match median_ns {
         [Some(before), Some(after)] if before > 0 =>
         {

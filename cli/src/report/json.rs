@@ -168,7 +168,7 @@ fn range_view(stretch: &Stretch, names: Names) -> RangeView<'_> {
 
 fn kernel_view(kernel: &Kernel, names: Names) -> KernelView<'_> {
     let times = &kernel.times;
-    let time_ns = times.min().zip(times.max()).zip(times.percentile(50).zip(times.percentile(95)));
+    let time_ns = times.min().zip(times.max()).zip(times.median().zip(times.percentile(95)));
     KernelView {
         kernel: names.of(&kernel.name),
         symbol: names.of(&kernel.symbol),

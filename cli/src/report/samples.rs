@@ -45,16 +45,23 @@ impl Samples {
         (self.count > 0).then_some(self.max)
     }
 
+    /// The middle value, of an even number the mean of the middle two, rounded down, as in a record; if there is any.
+    pub fn median(&self) -> Option<u64> {
+        let lower = self.at_rank(self.count.div_ceil(2))?;
+        Some(u64::midpoint(lower, self.at_rank(self.count / 2 + 1)?))
+    }
+
     /// The value that `percent` of all values do not exceed (nearest rank), if any.
     pub fn percentile(&self, percent: u64) -> Option<u64> {
-        let rank = (self.count.checked_mul(percent)?.div_ceil(100)).max(1);
-        if self.count == 0 {
-            return None;
-        }
+        self.at_rank(self.count.checked_mul(percent)?.div_ceil(100))
+    }
+
+    /// The value at a place of the sorted ones, which are counted from one.
+    fn at_rank(&self, rank: u64) -> Option<u64> {
         if self.buckets.is_empty() {
             let mut sorted = self.exact.clone();
             sorted.sort_unstable();
-            return sorted.get(usize::try_from(rank - 1).ok()?).copied();
+            return sorted.get(usize::try_from(rank.checked_sub(1)?).ok()?).copied();
         }
         let mut seen = 0;
         for (index, count) in self.buckets.iter().enumerate() {
@@ -87,17 +94,32 @@ fn middle_of(index: usize) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use hsa_replay_contract::record::TimeNs;
+
     use super::*;
 
     #[test]
     fn few_values_are_exact() {
         let mut samples = Samples::default();
-        assert_eq!((samples.min(), samples.percentile(50), samples.max()), (None, None, None));
+        assert_eq!(
+            (samples.min(), samples.median(), samples.percentile(95), samples.max()),
+            (None, None, None, None)
+        );
         for value in [9, 1, 5, 7] {
             samples.add(value);
         }
-        assert_eq!((samples.min(), samples.percentile(50), samples.max()), (Some(1), Some(5), Some(9)));
+        assert_eq!((samples.min(), samples.median(), samples.max()), (Some(1), Some(6), Some(9)));
         assert_eq!(samples.percentile(95), Some(9));
+    }
+
+    #[test]
+    fn the_median_is_that_of_a_record() {
+        for values in [&[][..], &[7], &[4, 1], &[9, 1, 5], &[4, 1, 9, 8], &[u64::MAX, u64::MAX]] {
+            let mut samples = Samples::default();
+            values.iter().for_each(|&value| samples.add(value));
+            let expected = TimeNs::of(values.iter().copied()).map(|time| time.median);
+            assert_eq!(samples.median(), expected, "{values:?}");
+        }
     }
 
     #[test]
@@ -106,9 +128,10 @@ mod tests {
         for value in 0..1_000_000 {
             samples.add(value * 1000);
         }
-        for (percent, expected) in [(50, 500_000_000_i64), (95, 950_000_000)] {
-            let found = i64::try_from(samples.percentile(percent).expect("value")).expect("small");
-            assert!((found - expected).abs() * 200 < expected, "{percent}: {found}");
+        for (found, expected) in [(samples.median(), 500_000_000_i64), (samples.percentile(95), 950_000_000)]
+        {
+            let found = i64::try_from(found.expect("value")).expect("small");
+            assert!((found - expected).abs() * 200 < expected, "{found}");
         }
         assert_eq!((samples.min(), samples.max()), (Some(0), Some(999_999_000)));
         assert!(samples.exact.capacity() == 0 && samples.buckets.len() < 10_000);

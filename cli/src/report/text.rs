@@ -86,7 +86,7 @@ fn kernels(output: &mut impl Write, aggregate: &Aggregate, verbose: bool) -> io:
             outcomes(kernel.outcomes.iter().map(|(&outcome, &count)| (outcome, count))),
             or_none(kernel.passes.map(|(low, high)| range(low, high, |value| value.to_string()))),
             or_none(kernel.times.min().map(time)),
-            or_none(kernel.times.percentile(50).map(time)),
+            or_none(kernel.times.median().map(time)),
             or_none(kernel.times.percentile(95).map(time)),
             or_none(kernel.times.max().map(time)),
             or_none(kernel.changed.map(|(low, high)| range(low, high, size))),
