@@ -3,6 +3,7 @@
 mod child;
 pub mod closing;
 pub mod libraries;
+mod program;
 mod progress;
 mod signals;
 mod written;
@@ -30,6 +31,9 @@ pub fn main(arguments: &ArgMatches) -> Result<ExitCode, Failure> {
     let library = attach::find(&settings).map_err(Failure::run)?;
     let folder = Folder::new(&library).map_err(Failure::run)?;
     let output = absolute(&settings.output).map_err(Failure::run)?;
+    let mut words = arguments.get_many::<OsString>(PROGRAM).into_iter().flatten();
+    let Some(name) = words.next() else { return Err(Failure::run("no program given")) };
+    program::check(name).map_err(|error| child::RunError::Start(error).into_failure(name))?;
     let mut pipes = vec![prepare(&output).map_err(Failure::run)?];
     if let Some(log) = &settings.log_file {
         let held = check_appendable(&absolute(log).map_err(Failure::run)?);
@@ -40,8 +44,6 @@ pub fn main(arguments: &ArgMatches) -> Result<ExitCode, Failure> {
         prepare_folder(folder).map_err(Failure::run)?;
     }
 
-    let mut words = arguments.get_many::<OsString>(PROGRAM).into_iter().flatten();
-    let Some(name) = words.next() else { return Err(Failure::run("no program given")) };
     let mut program = Command::new(name);
     program.args(words);
     attach_to(&mut program, &folder, &settings).map_err(Failure::run)?;

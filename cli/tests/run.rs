@@ -56,6 +56,19 @@ fn a_program_that_cannot_be_run_gives_126_or_127_as_env_does() {
 }
 
 #[test]
+fn a_program_that_cannot_be_run_leaves_the_last_report_as_it_is() {
+    let place = Place::new();
+    let kept = place.write("keep.jsonl", "the last report\n");
+    place.write("plain", "text");
+    for (name, code) in [("no-such-program", 127), ("./no-such-program", 127), ("./plain", 126), ("/", 126)] {
+        refused(place.run(["-o", "keep.jsonl", "--dump-writes", "dumps", "--", name]), code);
+        assert_eq!(fs::read_to_string(&kept).expect("report"), "the last report\n", "{name}");
+    }
+    refused(place.run(["-o", "new.jsonl", "--", "no-such-program"]), 127);
+    assert_eq!(place.names(), ["keep.jsonl", "plain"]);
+}
+
+#[test]
 fn bad_settings_give_125_before_the_program_starts() {
     let place = Place::new();
     let witness = ["--", "touch", "started"];
