@@ -185,7 +185,7 @@ fn the_page_sorts_filters_and_opens_a_dispatch_without_complaint() {
         "8.12 µs",
         "7.99 µs, other result than pass 0",
         "float const*",
-        "host of 4.00 KiB",
+        "host memory of 4.00 KiB",
         "18 bytes in 6 ranges",
     ] {
         assert!(detail.contains(said), "{said}\n{detail}");

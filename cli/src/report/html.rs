@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::aggregate::Aggregate;
 use super::json;
+use super::units;
 use crate::output::Json;
 
 /// The page; the marks in it stand for the parts that follow.
@@ -72,7 +73,7 @@ struct ArgumentRow<'a> {
     size: u64,
     value: Option<&'a str>,
     /// Class, variable, base, size, offset.
-    targets: Vec<(&'static str, Option<&'a str>, String, u64, u64)>,
+    targets: Vec<(String, Option<&'a str>, String, u64, u64)>,
 }
 
 #[derive(Serialize)]
@@ -196,7 +197,7 @@ fn argument(argument: &Argument) -> ArgumentRow<'_> {
             .iter()
             .map(|target| {
                 let base = format!("{:#x}", target.base);
-                (target.class.name(), target.name.as_deref(), base, target.size, target.offset)
+                (units::memory(target.class), target.name.as_deref(), base, target.size, target.offset)
             })
             .collect(),
     }

@@ -1,5 +1,6 @@
 //! Numbers and names for people: times, sizes, counts, signals.
 
+use hsa_replay_contract::record::MemoryClass;
 pub use hsa_replay_contract::text::shorten;
 
 /// A time, with three digits that matter.
@@ -33,6 +34,12 @@ fn scaled(value: u64, units: &[(&str, u64)]) -> String {
     }
     let (whole, fraction) = (rounded / scale, rounded % scale);
     format!("{whole}.{fraction:0width$} {unit}", width = digits as usize)
+}
+
+/// What memory of a class is called: `device memory`, `virtual memory`.
+pub fn memory(class: MemoryClass) -> String {
+    let name = class.name().replace('_', " ");
+    if name.ends_with("memory") { name } else { name + " memory" }
 }
 
 /// A number and its noun: `1 line`, `2 lines`, `2 dispatches`.
@@ -86,6 +93,16 @@ mod tests {
             assert_eq!(time(ns), shown);
         }
         assert!(time(u64::MAX).ends_with(" s"));
+    }
+
+    #[test]
+    fn memory_of_every_class_is_called_memory_once() {
+        for class in MemoryClass::ALL {
+            let name = memory(class);
+            assert!(name.ends_with(" memory") && name.matches("memory").count() == 1, "{name}");
+        }
+        assert_eq!(memory(MemoryClass::VirtualMemory), "virtual memory");
+        assert_eq!(memory(MemoryClass::FineGrained), "fine grained memory");
     }
 
     #[test]

@@ -249,8 +249,8 @@
       parts.push(element("h3", "Arguments"), table(["argument", "type", "value", "leads to"], row.arguments.map((argument) => [
         argument.name === null ? argument.index : `${argument.index} ${argument.name}`,
         argument.type ?? `${argument.kind}, ${size(argument.size)}`, argument.value ?? "-",
-        argument.targets.map(([kind, name, base, bytes, offset]) =>
-          `${name === null ? kind.replaceAll("_", " ") : `variable ${name}`} of ${size(bytes)} at ${base} + ${offset}`).join("; ") || "-",
+        argument.targets.map(([memory, name, base, bytes, offset]) =>
+          `${name === null ? memory : `variable ${name}`} of ${size(bytes)} at ${base} + ${offset}`).join("; ") || "-",
       ])));
     }
     if (row.writes !== null) {

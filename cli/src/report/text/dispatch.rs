@@ -8,7 +8,7 @@ use hsa_replay_contract::record::{
 };
 
 use super::super::elements::{self, View};
-use super::super::units::{counted, shorten, size};
+use super::super::units::{self, counted, shorten, size};
 use super::NAME_WIDTH;
 
 /// How much of a dispatch is shown.
@@ -53,7 +53,7 @@ fn shown_argument(argument: &Argument) -> String {
 fn shown_target(target: &Target, place: bool) -> String {
     let what = match &target.name {
         Some(name) => format!("variable {}", shorten(name, NAME_WIDTH)),
-        None => format!("{} memory", target.class.name().replace('_', " ")),
+        None => units::memory(target.class),
     };
     let at = if place { format!("byte {}: ", target.at) } else { String::new() };
     let restored = if target.class.is_restored() { "" } else { ", not put back between passes" };
