@@ -19,6 +19,8 @@ use std::time::{Duration, Instant};
 pub(crate) const CHUNK: u64 = 16 << 20;
 /// Bytes of a batch, beyond its first copy. Two batches are in flight at most.
 const BATCH_BYTES: u64 = 2 * CHUNK;
+/// How long a batch that was begun in time may take beyond the deadline: much longer than a batch that is only slow.
+const GRACE: Duration = Duration::from_secs(1);
 /// Copies of a batch.
 pub(crate) const BATCH_COPIES: usize = 256;
 
@@ -42,6 +44,8 @@ pub(crate) enum Copied {
     Stuck,
     /// It was not begun, since the queue or the process ends.
     GivenUp,
+    /// It was not begun, since the time was over.
+    Late,
 }
 
 /// Copies for one agent.
@@ -61,6 +65,8 @@ pub(crate) struct Batch<'a> {
     jobs: Vec<Job<'a>>,
     flying: Vec<InFlight>,
     results: Vec<Copied>,
+    /// When its copies, if they are not done, count as stuck.
+    end: Instant,
 }
 
 #[derive(Debug)]
@@ -76,7 +82,8 @@ impl<'a> Mover<'a> {
     }
 
     /// Copies that only a window of this queue needs: none is begun once the queue or the process ends, so that whoever
-    /// destroys the queue waits for a few copies at most.
+    /// destroys the queue waits for a few copies at most, nor after the deadline. Others are done whatever the time, as long
+    /// as none of them hangs.
     pub(crate) fn given_up_with(self, queue: &'a SoftQueue) -> Self {
         Self { queue: Some(queue), ..self }
     }
@@ -146,9 +153,14 @@ impl<'a> Mover<'a> {
 
     /// Submits copies and does not wait for them.
     pub(crate) fn launch<'j>(&self, jobs: Vec<Job<'j>>) -> Batch<'j> {
-        let mut batch = Batch { results: vec![Copied::GivenUp; jobs.len()], jobs, flying: Vec::new() };
+        let end = self.end_of_one();
+        let mut batch = Batch { results: vec![Copied::GivenUp; jobs.len()], jobs, flying: Vec::new(), end };
         for (at, job) in batch.jobs.iter().enumerate() {
             if self.is_given_up() {
+                break;
+            }
+            if self.queue.is_some() && self.is_late() {
+                batch.results[at..].fill(Copied::Late);
                 break;
             }
             let held: Option<Vec<Held>> = job.regions.iter().map(Region::hold).collect();
@@ -167,13 +179,13 @@ impl<'a> Mover<'a> {
 
     /// Waits for copies and tells how each ended.
     pub(crate) fn land(&self, batch: Batch<'_>) -> Vec<Copied> {
-        let Batch { jobs, flying, mut results } = batch;
+        let Batch { jobs, flying, mut results, end } = batch;
         // Engines take copies in order, so the others are likely to be done when the last one is.
         if let Some(last) = flying.last() {
-            self.wait(&last.completion);
+            wait(&last.completion, end);
         }
         for InFlight { at, completion, held } in flying {
-            results[at] = match self.wait(&completion) {
+            results[at] = match wait(&completion, end) {
                 Copied::Failed => self.second_try(&jobs[at].copy),
                 other => other,
             };
@@ -191,7 +203,8 @@ impl<'a> Mover<'a> {
             copy.to
         );
         let again = Copy { from_agent: self.agent, to_agent: self.agent, ..*copy };
-        self.submit(&again, false).map_or(Copied::Failed, |completion| self.wait(&completion))
+        let submitted = self.submit(&again, false);
+        submitted.map_or(Copied::Failed, |completion| wait(&completion, self.end_of_one()))
     }
 
     fn submit(&self, copy: &Copy, polled: bool) -> Option<Completion> {
@@ -209,14 +222,19 @@ impl<'a> Mover<'a> {
         }
     }
 
-    fn wait(&self, completion: &Completion) -> Copied {
-        let left = self.deadline.saturating_duration_since(Instant::now());
-        // Even after the deadline a copy that is done counts as done.
-        match completion.wait(left.max(Duration::from_millis(1))) {
-            0 => Copied::Done,
-            value if value < 0 => Copied::Failed,
-            _ => Copied::Stuck,
-        }
+    /// When copies that are begun now count as stuck.
+    fn end_of_one(&self) -> Instant {
+        Instant::now().max(self.deadline) + GRACE
+    }
+}
+
+fn wait(completion: &Completion, end: Instant) -> Copied {
+    let left = end.saturating_duration_since(Instant::now());
+    // Even after the end a copy that is done counts as done.
+    match completion.wait(left.max(Duration::from_millis(1))) {
+        0 => Copied::Done,
+        value if value < 0 => Copied::Failed,
+        _ => Copied::Stuck,
     }
 }
 

@@ -67,6 +67,7 @@ impl Trouble {
             Copied::GivenUp => Some(Self::GivenUp),
             Copied::Stuck => Some(Self::Stuck(what("did not end in time"))),
             Copied::Failed => Some(Self::Failed(what("failed"))),
+            Copied::Late => Some(Self::Failed(what("was not begun before the time was over"))),
         }
     }
 
@@ -128,7 +129,7 @@ impl WrittenBack {
             Copied::Done => self.bytes += each.bytes,
             Copied::Gone if self.gone.last() == Some(&each.regions.start) => {}
             Copied::Gone => self.gone.push(each.regions.start),
-            Copied::Failed | Copied::Stuck | Copied::GivenUp => {
+            Copied::Failed | Copied::Stuck | Copied::GivenUp | Copied::Late => {
                 self.stuck |= copied == Copied::Stuck;
                 for part in &parts[each.parts.clone()] {
                     if self.failed.last() != Some(part) {

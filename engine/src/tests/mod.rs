@@ -5,6 +5,7 @@ mod barriers;
 mod concurrency;
 mod cooperative;
 mod copies;
+mod deadlines;
 mod dependencies;
 mod draining;
 mod dumps;
