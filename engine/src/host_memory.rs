@@ -24,19 +24,29 @@ impl HostMemory {
         self.file.is_some()
     }
 
+    /// Bytes that others may be writing; `None` where there is no memory, where the kernel does not read a driver's, and without
+    /// `/proc`.
+    pub(crate) fn read_by_kernel(&self, address: u64, bytes: u64) -> Option<Vec<u8>> {
+        read_from(self.file.as_ref()?, address, bytes)
+    }
+
     /// Bytes that others may be writing; `None` where there is no memory. Without `/proc` the caller must know better.
     pub(crate) fn read(&self, address: u64, bytes: u64) -> Option<Vec<u8>> {
         let Some(file) = &self.file else {
             return Some(read_host(address, bytes));
         };
-        let mut read = vec![0; usize::try_from(bytes).ok()?];
-        if file.read_exact_at(&mut read, address).is_ok() {
+        if let Some(read) = read_from(file, address, bytes) {
             return Some(read);
         }
         let maps = std::fs::read("/proc/self/maps").ok()?;
         is_mapped(&String::from_utf8_lossy(&maps), address..address.checked_add(bytes)?)
             .then(|| read_host(address, bytes))
     }
+}
+
+fn read_from(file: &File, address: u64, bytes: u64) -> Option<Vec<u8>> {
+    let mut read = vec![0; usize::try_from(bytes).ok()?];
+    file.read_exact_at(&mut read, address).is_ok().then_some(read)
 }
 
 /// Whether all of a range may be read, by the lines of `/proc/self/maps`, which are in order.
