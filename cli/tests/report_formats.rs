@@ -211,6 +211,24 @@ fn a_comparison_names_what_changed_kernel_by_kernel() {
 }
 
 #[test]
+fn a_comparison_tells_other_regions_from_regions_that_moved() {
+    let place = Place::new();
+    let at = "\"arg\":3,\"base\":139964394242048,\"size\":4096,\"ranges\"";
+    assert!(complete().contains(at));
+    for (name, other, said) in [
+        ("moved.jsonl", at.replace("4242048", "4246144"), "2 at other addresses"),
+        ("argument.jsonl", at.replace(":3", ":2"), "2 in other regions"),
+        ("size.jsonl", at.replace("4096", "8192"), "2 in other regions"),
+    ] {
+        place.write(name, complete().replace(at, &other));
+        let text = answer(place.command(["report", "--diff", COMPLETE, name]));
+        let row = text.lines().find(|line| line.starts_with("saxpy")).expect("the kernel");
+        assert!(row.ends_with(said), "{said}: {text}");
+        assert_eq!(text.contains("setarch -R"), name == "moved.jsonl", "{text}");
+    }
+}
+
+#[test]
 fn a_comparison_takes_two_files_and_text_or_json() {
     let place = Place::new();
     assert!(refused(place.command(["report", "--diff", COMPLETE]), 2).contains("name two files"));

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 
+use hsa_replay_contract::record::Write as Written;
 use hsa_replay_contract::{Dispatch, Outcome};
 use serde::Serialize;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
@@ -49,6 +50,8 @@ struct Left {
     hash: u64,
     /// Which addresses were changed.
     places: u64,
+    /// Which regions were changed, wherever they are: of which arguments and variables, and how large.
+    regions: u64,
     /// Which offsets of which arguments and variables were changed.
     shape: u64,
 }
@@ -59,7 +62,10 @@ impl Results {
         let hash = dispatch.passes.first().and_then(|pass| pass.hash);
         let (Some(hash), Some(writes)) = (hash, &dispatch.writes) else { return };
         let (mut places, mut shape) = (Xxh3::new(), Xxh3::new());
+        // Regions come in the order of their addresses, which may be another one where they have moved: a sum knows no order.
+        let mut regions = 0_u64;
         for write in writes {
+            regions = regions.wrapping_add(region(write));
             places.update(&write.base.to_le_bytes());
             shape.update(write.name.as_deref().unwrap_or_default().as_bytes());
             shape.update(&write.arg.map_or(u64::MAX, u64::from).to_le_bytes());
@@ -76,10 +82,23 @@ impl Results {
             symbol: xxh3_64(dispatch.symbol.as_bytes()),
             launch: dispatch.launch,
         };
-        let left =
-            Left { hash: xxh3_64(&hash.0.to_le_bytes()), places: places.digest(), shape: shape.digest() };
+        let left = Left {
+            hash: xxh3_64(&hash.0.to_le_bytes()),
+            places: places.digest(),
+            regions,
+            shape: shape.digest(),
+        };
         self.launches.insert(launch, left);
     }
+}
+
+/// What is known of a region besides its address.
+fn region(write: &Written) -> u64 {
+    let mut region = Xxh3::new();
+    region.update(write.name.as_deref().unwrap_or_default().as_bytes());
+    region.update(&write.arg.map_or(u64::MAX, u64::from).to_le_bytes());
+    region.update(&write.size.to_le_bytes());
+    region.digest()
 }
 
 #[derive(Serialize)]
@@ -116,6 +135,7 @@ struct Launches {
     equal: u64,
     different: u64,
     other_addresses: u64,
+    other_regions: u64,
     same_ranges: u64,
 }
 
@@ -159,8 +179,10 @@ fn compare(before: &Results, after: &Results) -> HashMap<u64, Launches> {
         let Some(other) = after.launches.get(launch) else { continue };
         let counts = kernels.entry(launch.symbol).or_default();
         counts.compared += 1;
-        counts.same_ranges += u64::from(left.shape == other.shape);
-        if left.places != other.places {
+        counts.same_ranges += u64::from(left.shape == other.shape && left.regions == other.regions);
+        if left.regions != other.regions {
+            counts.other_regions += 1;
+        } else if left.places != other.places {
             counts.other_addresses += 1;
         } else if left.hash == other.hash {
             counts.equal += 1;
@@ -272,7 +294,10 @@ fn same_result(launches: &Launches) -> String {
     if launches.other_addresses > 0 {
         parts.push(format!("{} at other addresses", launches.other_addresses));
     }
-    let other_ranges = launches.compared - launches.same_ranges;
+    if launches.other_regions > 0 {
+        parts.push(format!("{} in other regions", launches.other_regions));
+    }
+    let other_ranges = launches.compared - launches.same_ranges - launches.other_regions;
     if other_ranges > 0 {
         parts.push(format!("{other_ranges} with other ranges"));
     }
