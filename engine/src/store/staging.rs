@@ -19,6 +19,8 @@ pub(super) struct Staging {
 impl Staging {
     /// Bytes of the block, each half of which has room for the largest copy.
     pub(super) const BYTES: u64 = 2 * (CHUNK + PAGE);
+    /// Bytes fetched together for a piece that does not follow what is here, if it is no larger.
+    const LONER: u64 = 256 << 10;
 
     pub(super) fn new(runtime: Arc<dyn Runtime>) -> Self {
         Self { runtime, block: None, holds: 0..0 }
@@ -51,7 +53,10 @@ impl Staging {
         let piece = &plan.pieces[piece];
         let end = piece.at + piece.bytes;
         if piece.at < self.holds.start || end > self.holds.end {
-            let bytes = Self::BYTES.min(plan.bytes - piece.at);
+            // Whoever goes through all pieces has the whole block filled each time; whoever follows pointers does not.
+            let follows = piece.at >= self.holds.start && piece.at <= self.holds.end + PAGE;
+            let wanted = if follows { Self::BYTES } else { piece.bytes.max(Self::LONER) };
+            let bytes = wanted.min(plan.bytes - piece.at);
             load(piece.at, bytes, self.block()?)?;
             self.holds = piece.at..piece.at + bytes;
         }

@@ -1,8 +1,9 @@
 //! What snapshots hold, and what windows keep from one to the next.
 
 use super::rig::{COUNT, Rig, SCALE};
-use crate::fake::{Fault, Operation, argument};
+use crate::fake::{Event, Fault, Operation, argument};
 use crate::handles::{Executable, Signal};
+use hsa_replay_contract::record::Tier;
 use hsa_replay_contract::{Outcome, Reason};
 use std::sync::{Arc, Mutex};
 
@@ -112,4 +113,33 @@ fn each_dispatch_of_a_batch_is_replayed_in_its_place() {
     let (records, summary) = rig.finish();
     assert_eq!(summary.replayed, 6);
     assert!(records.iter().all(|record| record.passes.len() == 3));
+}
+
+/// A list from each buffer to the one below it, saved in the agent's memory.
+#[test]
+fn what_is_fetched_to_follow_pointers_is_about_as_much_as_they_lead_through() {
+    const MIB: u64 = 1 << 20;
+    let rig = Rig::with(&[("PASSES", "2")]);
+    rig.allocate(40 * MIB);
+    let buffers: Vec<u64> = (0..50).map(|_| rig.allocate(4096)).collect();
+    rig.allocate(40 * MIB);
+    for pair in buffers.windows(2) {
+        rig.fake.machine(|machine| machine.write(pair[1], &pair[0].to_le_bytes()));
+    }
+    rig.fake.set_host_memory(MIB);
+    rig.queue(16).run(COUNT, &[buffers[49] + 8]);
+    let fetched: u64 = rig
+        .fake
+        .events()
+        .iter()
+        .map(|event| match event {
+            Event::Copied { operation: Operation::CopyToHost, bytes, .. } => *bytes,
+            _ => 0,
+        })
+        .sum();
+    // Both comparisons read all memory and all saved bytes.
+    assert!(fetched < 5 * 80 * MIB, "{} MiB", fetched / MIB);
+    let record = rig.finish().0.remove(0);
+    assert_eq!(record.snapshot.expect("taken").tier, Tier::Device);
+    assert_eq!(record.outcome, Outcome::Replayed, "{:?}", record.detail);
 }
