@@ -377,3 +377,38 @@ fn usage_errors_are_one_line() {
     let command = place.command([OsStr::new("doctor"), OsStr::new("--loud")]);
     assert!(refused(command, 2).contains("'--loud'"));
 }
+
+/// What the doctor says to a user without groups where an agent's device files have these rights.
+fn said_of_devices(rights: &str) -> String {
+    let script = r#"
+        mount -t tmpfs none /dev
+        mount -t tmpfs none /sys
+        mkdir -p /dev/dri /sys/class/kfd/kfd/topology/nodes/1
+        printf 'simd_count 1216\ngfx_target_version 90402\ndrm_render_minor 128\n' >/sys/class/kfd/kfd/topology/nodes/1/properties
+        touch /dev/kfd /dev/dri/renderD128
+        chmod "$1" /dev/kfd /dev/dri/renderD128
+        cp "$0" /dev/hsa-replay
+        cd /dev
+        exec setpriv --reuid=65534 --regid=65534 --clear-groups /dev/hsa-replay doctor
+    "#;
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-ec", script, env!("CARGO_BIN_EXE_hsa-replay"), rights]);
+    answer(command)
+}
+
+#[test]
+fn device_files_that_the_user_may_not_open_are_problems_with_the_groups_to_join() {
+    let text = said_of_devices("0660");
+    for device in ["/dev/kfd", "/dev/dri/renderD128"] {
+        let problem = format!("PROBLEM  device        {device} cannot be opened: Permission denied");
+        let line = text.lines().skip_while(|line| !line.starts_with(&problem)).nth(1);
+        let advice = line.unwrap_or_else(|| panic!("{text}"));
+        assert!(advice.contains("-> sudo usermod -aG render,video $USER"), "{text}");
+        assert!(advice.contains(&format!("stat -c %g {device}")), "{text}");
+    }
+    assert!(text.contains("ok       device        agent gfx942, node 1, 1216 SIMDs\n"), "{text}");
+    let text = said_of_devices("0666");
+    for device in ["/dev/kfd", "/dev/dri/renderD128"] {
+        assert!(text.contains(&format!("ok       device        {device} can be opened\n")), "{text}");
+    }
+}
