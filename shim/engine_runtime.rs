@@ -3,6 +3,7 @@
 mod agents;
 mod call;
 mod code;
+mod host_memory;
 mod memory;
 mod queues;
 mod signals;
@@ -115,7 +116,7 @@ impl Runtime for RealRuntime {
     }
 
     fn available_host_memory(&self) -> Option<u64> {
-        memory::available_host_memory()
+        host_memory::available()
     }
 
     fn create_signal(&self, initial: i64) -> RuntimeResult<Signal> {

@@ -128,14 +128,6 @@ pub fn device_memory(agent: Agent, pool: hsa_amd_memory_pool_t) -> RuntimeResult
     Ok(DeviceMemory { free, total: total as u64 })
 }
 
-/// `MemAvailable` of `/proc/meminfo`.
-pub fn available_host_memory() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kibibytes * 1024)
-}
-
 /// Allocates whole pages of a pool: the block and its size.
 fn allocate(pool: hsa_amd_memory_pool_t, bytes: u64) -> RuntimeResult<(*mut c_void, usize)> {
     let too_large =
