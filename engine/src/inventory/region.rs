@@ -89,6 +89,8 @@ struct Use {
     copies: usize,
     /// Windows that are about to put it back, or at it.
     pins: usize,
+    /// It goes when they are through; no more come.
+    is_leaving: bool,
     /// What is done when the last copy has ended.
     then: Vec<Later>,
 }
@@ -184,10 +186,10 @@ impl Region {
         Some(Held { region: Arc::clone(self) })
     }
 
-    /// Keeps what it stands for until it has been put back as a whole; `None` when it is gone.
+    /// Keeps what it stands for until it has been put back as a whole; `None` when it is gone or about to go.
     pub(crate) fn pin(self: &Arc<Self>) -> Option<Pin> {
         let mut used = self.used.lock();
-        if self.is_gone() {
+        if self.is_gone() || used.is_leaving {
             return None;
         }
         used.pins += 1;
@@ -201,12 +203,17 @@ impl Region {
     /// The memory is about to go: no copy of it begins any more, and the one under way is waited for. If it stays after all, a
     /// successor stands for it: windows have gone on without this region.
     pub(crate) fn retire(&self) {
-        self.retire_until(|used| used.copies == 0);
+        let mut used = self.used.lock();
+        self.gone.store(true, Ordering::Release);
+        while used.copies > 0 {
+            self.unused.wait(&mut used);
+        }
     }
 
     /// The same on a thread that does not wait: copies may still be under way, see [`Later`].
     pub(crate) fn retire_at_once(&self) {
-        self.retire_until(|_| true);
+        let _used = self.used.lock();
+        self.gone.store(true, Ordering::Release);
     }
 
     /// Whether a copy of it is under way.
@@ -214,17 +221,16 @@ impl Region {
         self.used.lock().copies > 0
     }
 
-    /// The same for memory that stays, at another address or with other rights: what a window has left there is put back first.
+    /// The same for memory that stays, at another address or with other rights: what a window has left there is put back first,
+    /// all of it.
     pub(crate) fn retire_unpinned(&self) {
-        self.retire_until(|used| used.copies == 0 && used.pins == 0);
-    }
-
-    fn retire_until(&self, idle: impl Fn(&Use) -> bool) {
         let mut used = self.used.lock();
-        self.gone.store(true, Ordering::Release);
-        while !idle(&used) {
+        used.is_leaving = true;
+        while used.pins > 0 {
             self.unused.wait(&mut used);
         }
+        drop(used);
+        self.retire();
     }
 
     /// The physical memory behind a mapping.

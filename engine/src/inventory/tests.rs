@@ -330,13 +330,17 @@ fn a_change_of_access_waits_until_the_memory_is_put_back_as_a_whole() {
             let inventory = Arc::clone(&inventory);
             move || end(&inventory)
         });
-        while !region.is_gone() {
+        // The call has begun when no other window may put it back.
+        while region.pin().is_some() {
             std::hint::spin_loop();
         }
-        assert!(!ending.is_finished(), "the call goes on although {address:#x} is being put back");
+        for _ in 0..3 {
+            assert!(region.hold().is_some(), "a chunk of {address:#x} is left as the window's pass made it");
+        }
+        assert!(!region.is_gone() && !ending.is_finished(), "the call goes on although it is being put back");
         drop(pin);
         ending.join().expect("no panic");
-        assert!(region.pin().is_none());
+        assert!(region.pin().is_none() && region.hold().is_none());
     }
     map(&inventory, 0x7000, 0x100, 3);
     inventory.access(0x7000..0x7100, Access { agent: GPU, writes: true });
