@@ -95,11 +95,12 @@ impl Wake {
         if self.mailbox != 0 {
             view.store(self.mailbox, u64::from(self.event))?;
         }
-        // A program may destroy the event while its last signal is on the way; the driver ignores that too.
-        let _ = events.set(self.event);
+        // Before the event is set: a wave that writes the mailbox from then on is not to be overwritten.
         if self.mailbox != 0 {
             view.store(self.mailbox, EMPTY_MAILBOX)?;
         }
+        // A program may destroy the event while its last signal is on the way; the driver ignores that too.
+        let _ = events.set(self.event);
         Ok(())
     }
 }

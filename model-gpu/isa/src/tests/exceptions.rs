@@ -90,6 +90,16 @@ pub(super) fn single_precision_records_what_ieee_raises() {
 }
 
 #[test]
+pub(super) fn mixed_matrix_and_class_instructions_record_nothing() {
+    let signaling = f32::from_bits(0x7f80_0001);
+    // A half of 1.0 is a denormal as a single.
+    let mix = vop3p("v_fma_mix_f32", 8, [v(0), v(2), v(4)]);
+    assert_eq!(halves(&mix, [0x3c00, 0x3c00, 0x3c00]), 0);
+    assert_eq!(singles(&vop3("v_cmp_class_f32", 8, [v(0), v(2), 0]), [signaling, 1.0, 0.0]), 0);
+    assert_eq!(singles(&vop3p("v_dot2_f32_f16", 8, [v(0), v(2), v(4)]), [signaling, 1.0, signaling]), 0);
+}
+
+#[test]
 pub(super) fn other_formats_and_packed_forms_record_too() {
     let add = vop3("v_add_f64", 8, [v(0), v(2), 0]);
     assert_eq!(doubles(&add, [1.0, 1e-20, 0.0]), INEXACT);
