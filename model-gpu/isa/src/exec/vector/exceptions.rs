@@ -6,7 +6,7 @@
 //! - additions, products, multiply-adds and conversions to a narrower or an integer format: as IEEE 754 has it, tiny after
 //!   rounding; a result that MODE flushes to zero has underflowed;
 //! - reciprocals, roots and logarithms: invalid and divide by zero, but never inexact, as they are approximations;
-//!   `v_rcp_iflag_f32` an integer division by zero only; `v_div_fixup` what its division raises;
+//!   `v_rcp_iflag_f32` an integer division by zero only; `v_div_fixup` invalid and division by zero of its division, not over- and underflow;
 //! - everything else on floats (minimum, comparison, rounding): invalid for a signaling NaN;
 //! - input denormal: for a denormal source that MODE does not flush.
 //!
