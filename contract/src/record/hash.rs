@@ -1,4 +1,5 @@
-//! The hash of what a pass left changed: xxh3-128 over address, bytes and length of each range.
+//! The hash of what a pass left changed: xxh3-128 over address, bytes and length of each range. Of one region, offsets from its
+//! base stand for addresses, so that the hashes of two runs can be compared.
 
 use std::fmt;
 
@@ -41,7 +42,7 @@ impl<'de> Deserialize<'de> for ContentHash {
 
 /// Hashes changed ranges as they are found, in ascending order of address.
 ///
-/// Each range enters as its address (8 bytes, little endian), its bytes, then its length (8 bytes, little endian).
+/// Each range enters as its address or offset (8 bytes, little endian), its bytes, then its length (8 bytes, little endian).
 /// Pieces that touch are one range, so that the result does not depend on how memory was cut into chunks.
 #[derive(Clone)]
 pub struct RangeHasher {

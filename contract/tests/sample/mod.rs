@@ -113,6 +113,7 @@ pub fn replayed(id: u64) -> Dispatch {
                 ranges: vec![[0, 4092]],
                 merged: false,
                 bytes: 4092,
+                hash: Some(ContentHash(0xa11)),
                 dump: Some("/home/me/dumps/4711-0-7f4c00000000.dump".into()),
             },
             Write {
@@ -124,6 +125,7 @@ pub fn replayed(id: u64) -> Dispatch {
                 ranges: vec![[0, 1]],
                 merged: false,
                 bytes: 1,
+                hash: Some(ContentHash(0xc0)),
                 dump: None,
             },
         ]),
@@ -151,6 +153,7 @@ pub fn diverging(id: u64) -> Dispatch {
         ranges: (0..6).map(|index| [index * 64, 3]).collect(),
         merged: true,
         bytes: 18,
+        hash: None,
         dump: None,
     }]);
     dispatch.deterministic = Some(false);

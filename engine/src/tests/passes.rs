@@ -4,7 +4,7 @@ use super::rig::{COUNT, Rig, SCALE};
 use crate::fake::{Event, argument};
 use crate::handles::{Executable, Signal};
 use crate::shared_memory::ticks;
-use hsa_replay_contract::record::WriteKind;
+use hsa_replay_contract::record::{RangeHasher, WriteKind};
 use hsa_replay_contract::{Outcome, Reason, Record};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -82,6 +82,43 @@ fn a_kernel_that_differs_from_pass_to_pass_is_found_out_to_the_byte() {
     let places: Vec<_> =
         divergence.iter().map(|entry| (entry.write, entry.pass, entry.offset, entry.bytes)).collect();
     assert_eq!(places, [(0, 1, 100, 1), (0, 2, 100, 1)]);
+}
+
+#[test]
+fn what_a_region_was_left_with_has_a_hash_that_does_not_know_its_address() {
+    let rig = Rig::new();
+    let (here, there) = (rig.allocate(256), rig.allocate(256));
+    rig.fake.kernel(rig.kernel(SCALE), |machine, words| machine.write(argument(words, 0) + 100, &[7, 8, 9]));
+    let queue = rig.queue(16);
+    queue.run(SCALE, &[here]);
+    queue.run(SCALE, &[there]);
+    let (records, _) = rig.finish();
+    let hashes = records.iter().map(|record| record.writes.as_ref().expect("compared")[0].hash);
+    let mut expected = RangeHasher::new();
+    expected.update(100, &[7, 8, 9]);
+    assert_eq!(hashes.collect::<Vec<_>>(), [Some(expected.finish()); 2]);
+    assert_ne!(records[0].passes[0].hash, records[1].passes[0].hash, "the addresses differ");
+}
+
+#[test]
+fn merged_ranges_have_a_hash_without_the_blocks_that_did_not_change() {
+    let rig = Rig::new();
+    let block = 64;
+    let out = rig.allocate(10_000 * block);
+    rig.fake.kernel(rig.kernel(SCALE), move |machine, words| {
+        for number in (0..10_000).step_by(2) {
+            machine.write(argument(words, 0) + number * block, &[1; 64]);
+        }
+    });
+    rig.queue(16).run(SCALE, &[out]);
+    let (records, _) = rig.finish();
+    let write = &records[0].writes.as_ref().expect("compared")[0];
+    assert!(write.merged && write.bytes == 5_000 * block);
+    let mut expected = RangeHasher::new();
+    for number in (0..10_000).step_by(2) {
+        expected.update(number * block, &[1; 64]);
+    }
+    assert_eq!(write.hash, Some(expected.finish()));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::passes::Evidence;
 use super::snapshot::Ready;
 use crate::compare::ChangedRanges;
 use crate::inventory::RegionKind;
-use hsa_replay_contract::record::{Divergence, MAX_DIVERGENCES, Write, WriteKind};
+use hsa_replay_contract::record::{ContentHash, Divergence, MAX_DIVERGENCES, RangeHasher, Write, WriteKind};
 use hsa_replay_contract::{Allow, Dispatch};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -66,7 +66,8 @@ impl<'a> Writes<'a> {
                 if ranges.is_empty() && divergence.len() == before {
                     continue;
                 }
-                writes.push(self.write(region, part, ranges, changed));
+                let hash = self.left_in(region, part.offsets.start, &ranges);
+                writes.push(Write { hash, ..self.write(region, part, ranges, changed) });
             }
         }
         divergence.sort_by_key(|entry| (entry.pass, entry.write, entry.offset));
@@ -110,7 +111,20 @@ impl<'a> Writes<'a> {
             pointers.clone().filter(|(offset, _)| *offset <= first).min_by_key(|(offset, _)| first - offset);
         let arg = below.or_else(|| pointers.clone().next()).map(|(_, argument)| argument);
         let dump = self.evidence.dumps.get(&base).filter(|_| !ranges.is_empty()).cloned();
-        Write { kind: part.kind, name: part.name, arg, base, size, ranges, merged, bytes, dump }
+        Write { kind: part.kind, name: part.name, arg, base, size, ranges, merged, bytes, hash: None, dump }
+    }
+
+    /// Hash of what the first pass left in these ranges, which count from `start` in the region. Ranges that were merged have
+    /// blocks between them that did not change: those are left out.
+    fn left_in(&self, region: usize, start: u64, ranges: &[[u64; 2]]) -> Option<ContentHash> {
+        let mut hasher = RangeHasher::new();
+        for &[offset, length] in ranges {
+            let length = usize::try_from(length).ok()?;
+            for (part, left) in self.evidence.written[region].split(start + offset, length) {
+                hasher.update(offset + part.start as u64, left.unwrap_or_default());
+            }
+        }
+        (!ranges.is_empty()).then(|| hasher.finish())
     }
 
     fn diverging(&self, region: usize, part: &Part, write: u32, list: &mut Vec<Divergence>) {
