@@ -145,23 +145,29 @@ fn print(
 }
 
 fn compare(before: &Path, after: &Path, format: &str, mut output: impl Write) -> Result<(), ReportError> {
-    let mut runs = [diff::Run::default(), diff::Run::default()];
-    for (run, path) in runs.iter_mut().zip([before, after]) {
-        let files = [path.to_owned()];
-        let diff::Run { aggregate, results } = run;
-        read_all(&files, aggregate, |_, process, dispatch| {
-            results.add(process, dispatch);
-            Ok(())
-        })?;
-        say_problems(aggregate);
-        refuse_if_no_report(&files, aggregate)?;
-        if aggregate.is_empty() {
-            say(format_args!("{} holds no record: there is nothing to compare with", listed(&files)));
-        }
-    }
-    diff::print(&mut output, &runs, format == "json")?;
+    let mut results = diff::Results::default();
+    let earlier = one_of_two(before, |process, dispatch| results.add(process, dispatch))?;
+    let mut comparison = results.compare();
+    let later = one_of_two(after, |process, dispatch| comparison.add(process, dispatch))?;
+    diff::print(&mut output, [&earlier, &later], &comparison, format == "json")?;
     output.flush()?;
     Ok(())
+}
+
+/// Reads one of the two reports that are compared.
+fn one_of_two(path: &Path, mut each: impl FnMut(usize, &Dispatch)) -> Result<Aggregate, ReportError> {
+    let mut aggregate = Aggregate::default();
+    let files = [path.to_owned()];
+    read_all(&files, &mut aggregate, |_, process, dispatch| {
+        each(process, dispatch);
+        Ok(())
+    })?;
+    say_problems(&aggregate);
+    refuse_if_no_report(&files, &aggregate)?;
+    if aggregate.is_empty() {
+        say(format_args!("{} holds no record: there is nothing to compare with", listed(&files)));
+    }
+    Ok(aggregate)
 }
 
 fn say_problems(aggregate: &Aggregate) {

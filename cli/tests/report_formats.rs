@@ -177,6 +177,8 @@ fn a_report_compared_with_itself_is_equal() {
 #[test]
 fn a_comparison_names_what_changed_kernel_by_kernel() {
     let place = Place::new();
+    let complete = complete_without_hashes_of_regions;
+    place.write("before.jsonl", complete());
     let other = complete()
         .replace("\"ns\":7990", "\"ns\":15980")
         .replace("\"ns\":8050", "\"ns\":16100")
@@ -192,11 +194,11 @@ fn a_comparison_names_what_changed_kernel_by_kernel() {
         )
         .replace("report_progress", "report_at_last");
     place.write("other.jsonl", other);
-    let text = answer(place.command(["report", "--diff", COMPLETE, "other.jsonl"]));
+    let text = answer(place.command(["report", "--diff", "before.jsonl", "other.jsonl"]));
     assert!(text.contains("8.05 µs -> 16.1 µs") && text.contains("2.00"), "{text}");
-    assert!(text.contains("setarch -R"), "{text}");
+    assert!(text.contains("an earlier version"), "{text}");
     let value =
-        json(&answer(place.command(["report", "--diff", "--format", "json", COMPLETE, "other.jsonl"])));
+        json(&answer(place.command(["report", "--diff", "--format", "json", "before.jsonl", "other.jsonl"])));
     let kernels = value["kernels"].as_array().expect("kernels");
     assert_eq!(kernels.len(), 4, "each kernel of either report");
     let launches =
@@ -211,8 +213,47 @@ fn a_comparison_names_what_changed_kernel_by_kernel() {
 }
 
 #[test]
+fn results_of_two_runs_are_compared_wherever_their_memory_lies_and_in_any_order() {
+    let place = Place::new();
+    let [first, second] = [
+        r#"{"kind":"allocation","name":null,"arg":3,"base":139964394242048,"size":4096,"ranges":[[0,4092]],"merged":false,"bytes":4092,"hash":"00000000000000000000000000000a11","dump":"/home/me/dumps/4711-0-7f4c00000000.dump"}"#,
+        r#"{"kind":"module_variable","name":"counter","arg":null,"base":139964395290688,"size":4,"ranges":[[0,1]],"merged":false,"bytes":1,"hash":"000000000000000000000000000000c0","dump":null}"#,
+    ];
+    let both = format!("[{first},{second}]");
+    assert!(complete().contains(&both));
+    // As after another choice of addresses: others, in another order, and so another hash of the pass.
+    let moved =
+        format!("[{},{}]", second.replace("95290688", "00000000"), first.replace("94242048", "99242048"));
+    let pass = "\"hash\":\"0123456789abcdef0123456789abcdef\"";
+    let elsewhere = complete().replace(&both, &moved).replace(pass, &pass.replace("0123", "3210"));
+    for (name, report, said) in [
+        ("moved.jsonl", elsewhere.clone(), "2 equal"),
+        ("changed.jsonl", elsewhere.replace("000a11", "000a12"), "2 different"),
+        (
+            "other.jsonl",
+            elsewhere.replace("[[0,4092]]", "[[0,4088]]").replace("000a11", "000a12"),
+            "2 different, 2 with other ranges",
+        ),
+    ] {
+        place.write(name, report);
+        let text = answer(place.command(["report", "--diff", COMPLETE, name]));
+        let row = text.lines().find(|line| line.starts_with("saxpy")).expect("the kernel");
+        assert!(row.ends_with(said), "{said}: {text}");
+    }
+}
+
+/// The golden report as a version wrote it that had no hash of a region.
+fn complete_without_hashes_of_regions() -> String {
+    complete()
+        .replace("\"hash\":\"00000000000000000000000000000a11\",", "")
+        .replace("\"hash\":\"000000000000000000000000000000c0\",", "")
+        .replace("\"hash\":null,\"dump\"", "\"dump\"")
+}
+
+#[test]
 fn a_comparison_tells_other_regions_from_regions_that_moved() {
     let place = Place::new();
+    let complete = complete_without_hashes_of_regions;
     let at = "\"arg\":3,\"base\":139964394242048,\"size\":4096,\"ranges\"";
     assert!(complete().contains(at));
     for (name, other, said) in [
@@ -220,11 +261,12 @@ fn a_comparison_tells_other_regions_from_regions_that_moved() {
         ("argument.jsonl", at.replace(":3", ":2"), "2 in other regions"),
         ("size.jsonl", at.replace("4096", "8192"), "2 in other regions"),
     ] {
+        place.write("before.jsonl", complete());
         place.write(name, complete().replace(at, &other));
-        let text = answer(place.command(["report", "--diff", COMPLETE, name]));
+        let text = answer(place.command(["report", "--diff", "before.jsonl", name]));
         let row = text.lines().find(|line| line.starts_with("saxpy")).expect("the kernel");
         assert!(row.ends_with(said), "{said}: {text}");
-        assert_eq!(text.contains("setarch -R"), name == "moved.jsonl", "{text}");
+        assert_eq!(text.contains("an earlier version"), name == "moved.jsonl", "{text}");
     }
 }
 
