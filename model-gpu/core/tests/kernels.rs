@@ -199,10 +199,16 @@ fn kernel_arguments_that_are_nowhere_are_a_memory_fault() {
     assert_eq!(await_fault(&program, event), NOWHERE);
 }
 
+/// `*argument = 1`: s_load_dwordx2 s[4:5], s[0:1], 0; v_mov_b32 v1, 0; v_mov_b32 v0, 1; s_waitcnt lgkmcnt(0);
+/// global_store_dword v1, v0, s[4:5]; s_endpgm.
+const MARK: [u32; 8] =
+    [0xc006_0100, 0, 0x7e02_0280, 0x7e00_0281, 0xbf8c_c07f, 0xdc70_8000, 0x0004_0001, 0xbf81_0000];
+
 #[test]
 fn an_absurd_grid_runs_until_its_queue_goes_away_and_empty_groups_are_refused() {
     let program = Program::start();
-    let object = program.load(&kernel(&[0xbf81_0000]));
+    program.memory(TARGET, 4096);
+    let object = program.load(&kernel(&MARK));
     program.publish(0, object, u32::MAX, 1, TARGET);
     let view = program.machine.memory.view(0);
     // Three dimensions of as many work-items as there can be.
@@ -212,6 +218,9 @@ fn an_absurd_grid_runs_until_its_queue_goes_away_and_empty_groups_are_refused() 
     }
     drop(view);
     program.ring(0);
+    while program.machine.memory.view(0).load::<u32>(TARGET) != Ok(1) {
+        std::thread::yield_now();
+    }
     program.machine.destroy_queue(program.id).expect("exists");
     assert_eq!(program.value(0), 1, "it did not complete");
     let program = with_inactive_signal();

@@ -20,20 +20,25 @@ fn a_rung_doorbell_starts_the_packets_before_it() {
 fn a_barrier_waits_for_a_store_of_the_program() {
     let program = Program::start();
     let dependency = program.signal(60);
-    program.barrier(0, dependency);
-    program.ring(0);
-    program.machine.memory.view(0).store(dependency + 8, 0u64).expect("mapped");
+    program.barrier(0, 0);
+    program.barrier(1, dependency);
+    program.ring(1);
     program.await_zero(0);
+    assert_eq!(program.value(1), 1);
+    program.machine.memory.view(0).store(dependency + 8, 0u64).expect("mapped");
+    program.await_zero(1);
 }
 
 #[test]
 fn a_queue_that_waits_can_be_destroyed() {
     let program = Program::start();
-    program.barrier(0, program.signal(60));
-    program.barrier(1, 0);
-    program.ring(1);
+    program.barrier(0, 0);
+    program.barrier(1, program.signal(60));
+    program.barrier(2, 0);
+    program.ring(2);
+    program.await_zero(0);
     program.machine.destroy_queue(program.id).expect("exists");
-    assert_eq!((program.value(0), program.value(1)), (1, 1));
+    assert_eq!((program.value(1), program.value(2)), (1, 1));
     assert!(program.machine.queue(program.id).is_none());
 }
 
