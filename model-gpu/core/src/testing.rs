@@ -111,6 +111,24 @@ impl Bench {
     }
 }
 
+/// Does `step` on another thread while this one holds the queue as a suspend does, and takes its right to start away before
+/// it lets go. What respects the lock has not begun by then; anything else has had plenty of time to.
+pub(crate) fn hold_meanwhile<T: Send>(queue: &Queue, step: impl FnOnce() -> T + Send) -> T {
+    let held = queue.starting();
+    std::thread::scope(|scope| {
+        let stepping = scope.spawn(step);
+        for _ in 0..100_000 {
+            if stepping.is_finished() {
+                break;
+            }
+            std::thread::yield_now();
+        }
+        queue.stall();
+        drop(held);
+        stepping.join().expect("no panic")
+    })
+}
+
 impl Drop for Bench {
     fn drop(&mut self) {
         self.machine.shut_down();

@@ -173,8 +173,9 @@ impl Queue {
         self.nudge();
     }
 
-    /// Held by the worker while it decides that a packet starts, so that a suspended queue starts none.
-    pub(super) fn starting(&self) -> MutexGuard<'_, ()> {
+    /// Held by the worker while it decides that a packet starts, so that a suspended queue starts none. Only dispatches and
+    /// large copies and fills go on without it.
+    pub(crate) fn starting(&self) -> MutexGuard<'_, ()> {
         self.start.lock()
     }
 
@@ -265,7 +266,7 @@ impl Queue {
     }
 
     /// Hangs the queue: it executes nothing any more and tells nobody.
-    pub(super) fn stall(&self) {
+    pub(crate) fn stall(&self) {
         self.stalled.store(true, Ordering::Release);
     }
 

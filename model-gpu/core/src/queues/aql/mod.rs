@@ -16,6 +16,7 @@ use core::sync::atomic::{Ordering, fence};
 pub use amd_queue::AmdQueue;
 pub use packet::Dispatch;
 use packet::{Header, PacketType, VendorFormat};
+use parking_lot::MutexGuard;
 use scratch::{Grant, ScratchKeeper};
 
 use super::worker::Processor as Process;
@@ -93,7 +94,9 @@ impl<'m> Processor<'m> {
         self.machine.memory.view(self.queue.spec.agent)
     }
 
-    fn try_step(&mut self) -> Result<(), Trouble> {
+    /// Executes the next packet; `start` is the queue's lock, which a dispatch gives back once it runs and every other packet
+    /// at its end.
+    fn try_step(&mut self, start: MutexGuard<'_, ()>) -> Result<(), Trouble> {
         let address = self.address(self.next);
         let header = Header(self.view().load(address)?);
         if header.packet_type() == PacketType::Invalid {
@@ -102,7 +105,8 @@ impl<'m> Processor<'m> {
         // The acquire fence of the packet, and more: everything its producer wrote is visible.
         fence(Ordering::SeqCst);
         let began = *self.began.get_or_insert_with(clock::ticks);
-        let signal = self.execute(header, address, began)?;
+        let start = &mut Some(start);
+        let signal = self.execute(header, address, began, start)?;
         if let Some(host) = guard::missed() {
             return Err(self.machine.memory.lost(host).into());
         }
@@ -126,14 +130,20 @@ impl<'m> Processor<'m> {
     }
 
     /// Executes a packet to its end; answers the signal to complete, or nothing if that was done already.
-    fn execute(&mut self, header: Header, address: u64, began: u64) -> Result<Option<Signal>, Trouble> {
+    fn execute(
+        &mut self,
+        header: Header,
+        address: u64,
+        began: u64,
+        start: &mut Option<MutexGuard<'_, ()>>,
+    ) -> Result<Option<Signal>, Trouble> {
         let counters = &self.machine.counters;
         let view = self.view();
         let (signal, count) = match header.packet_type() {
             PacketType::Invalid => return Err(Trouble::Wait),
             PacketType::KernelDispatch => {
                 drop(view);
-                match self.dispatch(address, began)? {
+                match self.dispatch(address, began, start)? {
                     Some(signal) => (signal, &counters.dispatches),
                     None => return Ok(None),
                 }
@@ -185,12 +195,13 @@ impl<'m> Processor<'m> {
         Ok(())
     }
 
-    fn dispatch(&mut self, address: u64, began: u64) -> Result<Option<Signal>, Trouble> {
+    fn dispatch(
+        &mut self,
+        address: u64,
+        began: u64,
+        start: &mut Option<MutexGuard<'_, ()>>,
+    ) -> Result<Option<Signal>, Trouble> {
         if clock::ticks().saturating_sub(began) < PATIENCE && self.machine.has_more_urgent(self.queue) {
-            return Err(Trouble::Wait);
-        }
-        let start = self.queue.starting();
-        if !self.queue.may_start() {
             return Err(Trouble::Wait);
         }
         let view = self.view();
@@ -202,7 +213,7 @@ impl<'m> Processor<'m> {
         debug_assert_eq!(launch.packet_address, address);
         let followers = self.followers(&view);
         drop(view);
-        drop(start);
+        *start = None;
         let together = !followers.is_empty();
         if together {
             self.dispatch_together(&[vec![launch], followers].concat(), began)?;
@@ -316,13 +327,14 @@ impl Process for Processor<'_> {
     }
 
     fn step(&mut self) -> Step {
+        let start = self.queue.starting();
         if !self.queue.may_start() {
             return Step::Halted;
         }
         if self.next >= self.queue.limit() {
             return if self.queue.may_owe_a_ring() { Step::Waiting } else { Step::Idle };
         }
-        match self.try_step() {
+        match self.try_step(start) {
             Ok(()) => Step::Done,
             Err(Trouble::Wait) => Step::Waiting,
             Err(Trouble::Stopped) => Step::Halted,

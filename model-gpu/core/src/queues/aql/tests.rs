@@ -5,7 +5,7 @@ use core::time::Duration;
 use super::*;
 use crate::QueueKind;
 use crate::events::{Kind, Want};
-use crate::testing::{Bench, TestQueue};
+use crate::testing::{Bench, TestQueue, hold_meanwhile};
 
 const KERNEL: u16 = 2;
 const BARRIER_AND: u16 = 3;
@@ -292,6 +292,18 @@ fn a_suspended_queue_starts_nothing() {
     assert_eq!(processor.step(), Step::Halted);
     rig.test.queue.update(100, 7);
     assert_eq!(processor.step(), Step::Done);
+}
+
+#[test]
+fn a_packet_that_meets_whoever_suspends_the_queue_does_not_start() {
+    let rig = Rig::new();
+    let signal = rig.bench.signal(1);
+    rig.publish(0, BARRIER_AND, &[(56, signal.0)]);
+    rig.ring(0);
+    let mut processor = rig.processor();
+    assert_eq!(hold_meanwhile(&rig.test.queue, move || processor.step()), Step::Halted);
+    assert_eq!(rig.value(signal), 1);
+    assert_eq!(rig.load(rig.test.queue.spec.read_pointer), 0);
 }
 
 #[test]

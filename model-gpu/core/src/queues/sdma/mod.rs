@@ -10,6 +10,7 @@ mod tests;
 use core::sync::atomic::{Ordering, fence};
 
 use packet::{Opcode, Packet};
+use parking_lot::MutexGuard;
 
 use super::worker::Processor as Process;
 use super::{Queue, Step};
@@ -56,11 +57,13 @@ impl<'m> Processor<'m> {
         self.machine.memory.view(self.queue.spec.agent)
     }
 
-    fn try_step(&mut self, limit: u64) -> Result<(), Trouble> {
+    /// Executes the next packet; `start` is the queue's lock, which only a packet that may take long gives back before its end.
+    fn try_step(&mut self, limit: u64, start: MutexGuard<'_, ()>) -> Result<(), Trouble> {
         // Pairs with the program's release before it rang: the packet and its source data are visible.
         fence(Ordering::SeqCst);
         let packet = Packet::fetch(&self.view(), &self.queue.spec, self.next, limit)?;
         trace!("sdma queue {}: {packet}", self.queue.id);
+        let start = Some(start).filter(|_| !packet.opcode.takes_long());
         self.execute(&packet)?;
         if let Some(host) = guard::missed() {
             return Err(self.machine.memory.lost(host).into());
@@ -70,6 +73,7 @@ impl<'m> Processor<'m> {
         self.machine.counters.sdma_packets.add(1);
         self.count(|engine| engine.packets += 1);
         self.view().store(self.queue.spec.read_pointer, self.next)?;
+        drop(start);
         Ok(())
     }
 
@@ -204,6 +208,7 @@ impl Process for Processor<'_> {
     }
 
     fn step(&mut self) -> Step {
+        let start = self.queue.starting();
         if !self.queue.may_start() {
             return Step::Halted;
         }
@@ -211,7 +216,7 @@ impl Process for Processor<'_> {
         if self.next >= limit {
             return Step::Idle;
         }
-        match self.try_step(limit) {
+        match self.try_step(limit, start) {
             Ok(()) => Step::Done,
             Err(Trouble::Wait) => Step::Waiting,
             Err(Trouble::Stopped) => Step::Halted,

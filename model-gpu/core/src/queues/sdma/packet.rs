@@ -43,6 +43,11 @@ impl Opcode {
             }
         })
     }
+
+    /// Whether it moves as much memory as the program likes, and goes on while its queue is suspended.
+    pub(super) fn takes_long(self) -> bool {
+        matches!(self, Self::CopyLinear | Self::CopyRect | Self::Fill)
+    }
 }
 
 /// One packet, copied out of the ring.

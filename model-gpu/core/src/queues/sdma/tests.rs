@@ -5,7 +5,7 @@ use core::time::Duration;
 use super::*;
 use crate::QueueKind;
 use crate::events::{Kind, Want};
-use crate::testing::{Bench, TestQueue};
+use crate::testing::{Bench, TestQueue, hold_meanwhile};
 
 const RING: u64 = 1024;
 
@@ -198,5 +198,22 @@ fn the_fault_plan_fails_or_stalls_a_copy() {
         let want = [Want { id: event, age: 0 }];
         let (found, _) = rig.bench.machine.events.wait(&want, false, Some(Duration::ZERO)).expect("exists");
         assert_eq!(found[0].hang.is_some(), hang, "{plan}");
+    }
+}
+
+#[test]
+fn a_packet_that_meets_whoever_suspends_the_queue_does_not_start() {
+    for copies in [false, true] {
+        let rig = Rig::new();
+        let (at, from) = (rig.bench.take(8), rig.bench.take(8));
+        rig.bench.view().store(from, 7u32).expect("mapped");
+        if copies {
+            rig.submit(&[1, 3, 0, low(from), high(from), low(at), high(at)]);
+        } else {
+            rig.submit(&[5, low(at), high(at), 7]);
+        }
+        let mut processor = rig.processor();
+        assert_eq!(hold_meanwhile(&rig.test.queue, move || processor.step()), Step::Halted);
+        assert_eq!(rig.bench.view().load::<u32>(at), Ok(0));
     }
 }
