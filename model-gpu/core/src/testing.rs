@@ -98,6 +98,7 @@ impl Bench {
             percentage: 100,
             priority: 7,
             engine: 0,
+            xgmi: false,
         };
         let view = self.view();
         for slot in (0..ring_bytes).step_by(64) {

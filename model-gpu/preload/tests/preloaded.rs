@@ -222,16 +222,19 @@ fn notes() {
     assert!(line.starts_with("b ") && line.ends_with(&expected), "{line} is not b TIME{expected}");
 }
 
-/// A copy queue whose ring and indices lie in memory of the device; its number.
-fn copy_queue(kfd: &OwnedFd) -> u64 {
-    const AT: u64 = 0x7a00_0000_0000;
+/// `KFD_IOC_QUEUE_TYPE_*` of copy queues.
+const SDMA: u64 = 1;
+const SDMA_XGMI: u64 = 3;
+
+/// A copy queue whose ring and indices lie in memory of the device at `at`; its number.
+fn copy_queue(kfd: &OwnedFd, kind: u64, at: u64) -> u64 {
     let (gtt, writable) = (1u64 << 1, 1u64 << 31);
-    let mut allocation = [AT, 0x2000, 0, 0, GPU | (gtt | writable) << 32];
+    let mut allocation = [at, 0x2000, 0, 0, GPU | (gtt | writable) << 32];
     assert_eq!(request(kfd, 0x16, &mut allocation), 0);
     let gpus = [u32::try_from(GPU).expect("a number")];
     assert_eq!(request(kfd, 0x18, &mut [allocation[2], gpus.as_ptr() as u64, 1]), 0);
-    let (sdma, share, priority) = (1u64, 100u64, 7u64);
-    let ring = [AT, AT + 0x1000, AT + 0x1008, 0, 0x1000 | GPU << 32, sdma | share << 32, priority];
+    let (share, priority) = (100u64, 7u64);
+    let ring = [at, at + 0x1000, at + 0x1008, 0, 0x1000 | GPU << 32, kind | share << 32, priority];
     let mut queue = [0; 12];
     queue[..7].copy_from_slice(&ring);
     assert_eq!(request(kfd, 0x02, &mut queue), 0);
@@ -249,7 +252,8 @@ fn snapshots() {
     };
     let (enable, disable, suspend, resume, queues, devices) = (0, 1, 6, 7, 13, 14);
     let queue_new = 1u64 << 30;
-    let id = copy_queue(&kfd);
+    let id = copy_queue(&kfd, SDMA, 0x7a00_0000_0000);
+    let second = copy_queue(&kfd, SDMA_XGMI, 0x7a00_0001_0000);
     assert_eq!(request(&kfd, 0x25, &mut [0x1234, 3]), 0, "the runtime announces itself");
     assert_eq!(debug(devices, &mut [0; 3]), -1, "debugging is off");
     let mut info = [0u64; 2];
@@ -264,21 +268,43 @@ fn snapshots() {
     assert_eq!((device[0], device[7] & 0xffff_ffff, device[8] & 0xffff_ffff), (1 << 35, GPU, 0x1002));
     let mut arguments = [queue_new, 0, 64 << 32];
     assert_eq!(debug(queues, &mut arguments), 0);
-    assert_eq!(arguments[2], 1 | 64 << 32, "how many there are");
-    let mut queue = [0u64; 8];
-    let mut ids = [u32::try_from(id).expect("a number")];
-    let mut held = [0, ids.as_mut_ptr() as u64, 1];
-    assert_eq!(debug(suspend, &mut held), 0, "a queue that was not seen is not suspended");
-    ids[0] &= !(1 << 31);
+    assert_eq!(arguments[2], 2 | 64 << 32, "how many there are");
+    let invalid = 1u32 << 31;
+    let [first, other] = [id, second].map(|id| u32::try_from(id).expect("a number"));
+    let queued = |op: u64, ids: &mut [u32]| {
+        let array = ids.as_mut_ptr() as u64;
+        let count = ids.len() as u64;
+        debug(op, &mut if op == suspend { [queue_new, array, count] } else { [array, count, 0] })
+    };
+    let mut ids = [first];
+    assert_eq!((queued(suspend, &mut ids), ids), (0, [first | invalid]), "a queue that was not seen");
+    let mut queue = [0u64; 16];
+    assert_eq!(debug(queues, &mut [0, queue.as_mut_ptr() as u64, 2 | 64 << 32]), 0);
+    assert_eq!((queue[0], queue[5], queue[6]), (queue_new, id | GPU << 32, 0x1000 | SDMA << 32));
+    assert_eq!((queue[8], queue[13], queue[14]), (queue_new, second | GPU << 32, 0x1000 | SDMA_XGMI << 32));
+    // Shows the first one, and clears of it that it is new.
     assert_eq!(debug(queues, &mut [queue_new, queue.as_mut_ptr() as u64, 1 | 64 << 32]), 0);
-    assert_eq!((queue[0], queue[5], queue[6]), (queue_new, id | GPU << 32, 0x1000 | 1 << 32));
-    assert_eq!(debug(suspend, &mut held), 1);
-    assert_eq!(debug(suspend, &mut held), 0, "it is suspended already");
-    ids[0] &= !(1 << 31);
-    assert_eq!(debug(resume, &mut [ids.as_mut_ptr() as u64, 1, 0]), 1);
+    assert_eq!((queued(suspend, &mut ids), ids), (1, [first]), "marks from before do not count");
+    assert_eq!((queued(suspend, &mut ids), ids), (1, [first]), "suspended already is a success");
+    let mut ids = [other, first, 999, first];
+    assert_eq!(queued(suspend, &mut ids), 1, "one is new, one unknown, one is there twice");
+    assert_eq!(ids, [other | invalid, first, 999 | invalid, first | invalid]);
+    let mut ids = [other];
+    assert_eq!((queued(suspend, &mut ids), ids), (1, [other]), "it was named beside one that is suspended");
+    let mut ids = [other, 999];
+    assert_eq!((queued(resume, &mut ids), ids), (1, [other, 999 | invalid]));
+    assert_eq!((queued(resume, &mut ids), ids), (1, [other, 999 | invalid]), "running already is a success");
+    assert_eq!(debug(resume, &mut [0; 3]), 2, "without numbers: all of them");
+    assert_eq!(debug(suspend, &mut [0, 0, 1]), -1);
+    assert_eq!(std::io::Error::last_os_error().raw_os_error(), Some(libc::EFAULT));
+    assert_eq!(request(&kfd, 0x25, &mut [0, 0]), 0, "the runtime takes its structures back");
+    assert_eq!(debug(suspend, &mut [0; 3]), -1);
+    assert_eq!(std::io::Error::last_os_error().raw_os_error(), Some(libc::EPERM));
     assert_eq!(debug(disable, &mut [0; 3]), 0);
     assert_eq!(debug(queues, &mut [0; 3]), -1, "debugging is off again");
-    assert_eq!(request(&kfd, 0x03, &mut [id]), 0);
+    for id in [id, second] {
+        assert_eq!(request(&kfd, 0x03, &mut [id]), 0);
+    }
 }
 
 fn threads() {

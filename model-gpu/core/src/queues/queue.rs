@@ -43,6 +43,8 @@ pub struct Spec {
     pub priority: u32,
     /// The copy engine that executes it.
     pub engine: u32,
+    /// It was asked for as a copy engine's queue over XGMI, of which there is nothing to tell but that.
+    pub xgmi: bool,
 }
 
 impl Spec {

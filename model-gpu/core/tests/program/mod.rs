@@ -74,6 +74,7 @@ impl Program {
             percentage: 100,
             priority: 7,
             engine: 0,
+            xgmi: false,
         };
         let (id, doorbell) = machine.create_queue(spec).expect("sound");
         Self { machine, id, doorbell, ring, amd, signals }

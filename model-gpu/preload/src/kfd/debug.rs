@@ -134,12 +134,16 @@ unsafe fn perform(session: &Session, args: &mut DebugTrap) -> Result<usize, Errn
     if args.op != 0 && !state.enabled {
         return Err(INVALID);
     }
+    // The runtime has to have announced itself before its queues are held.
+    if matches!(args.op, 6 | 7) && state.runtime.runtime_state != STATE_ENABLED {
+        return Err(Errno(libc::EPERM));
+    }
     match args.op {
         // SAFETY: the caller promises the buffer that the operation names.
         0 => unsafe { enable(state, args) },
         1 => {
-            for id in state.halted.drain() {
-                release(session, id);
+            for queue in state.halted.drain().filter_map(|id| session.machine.queue(id)) {
+                queue.halt(false);
             }
             *state = State { runtime: state.runtime, ..State::default() };
             Ok(0)
@@ -179,49 +183,90 @@ unsafe fn enable(state: &mut State, args: &mut DebugTrap) -> Result<usize, Errno
 /// The array of queue numbers is as long as is said.
 unsafe fn suspend(session: &Session, state: &mut State, args: &DebugTrap) -> Result<usize, Errno> {
     let [clear, array, counts] = args.arguments;
+    let named = halves(counts)[0];
+    if array == 0 && named > 0 {
+        say!("DBG_TRAP SUSPEND_QUEUES of {named} queues without their numbers: EFAULT");
+        return Err(Errno(libc::EFAULT));
+    }
+    let State { known_queues, halted, .. } = state;
+    let mut agents = HashSet::new();
+    // A queue that is new stays as it is: the debugger has to have seen it. One that is suspended already is a success.
+    let each = |queue: &Queue| {
+        let held = halted.contains(&queue.id);
+        let may = held || known_queues.contains(&queue.id);
+        if may && !held {
+            queue.halt(true);
+            halted.insert(queue.id);
+        }
+        if may {
+            agents.insert(queue.spec.agent);
+        }
+        may
+    };
     // SAFETY: the caller promises the array.
-    let mut ids: Vec<u32> = unsafe { read_array(array, halves(counts)[0] as usize) };
-    let mut done = 0;
-    for id in &mut ids {
-        // The debugger has to have seen a queue before it may hold it.
-        let queue = session.machine.queue(*id).filter(|_| state.known_queues.contains(id));
-        match queue.filter(|_| !state.halted.contains(id)) {
-            Some(queue) => {
-                queue.halt(true);
-                state.halted.insert(*id);
-                note_seen(&mut state.known_queues, *id, clear);
-                done += 1;
-            }
-            None => *id |= QUEUE_INVALID,
+    let (done, ids) = unsafe { for_queues(session, array, named, each) };
+    // What was to be cleared is cleared of every queue named, the new ones too, on GPUs where some queue is suspended now.
+    for queue in session.machine.queues() {
+        if agents.contains(&queue.spec.agent) && ids.contains(&queue.id) {
+            note_seen(known_queues, queue.id, clear);
         }
     }
-    // SAFETY: as before.
-    unsafe { write_array(array, &ids) };
     Ok(done)
 }
 
+/// Resumes the queues of the array, or all of them if there is none.
+///
 /// # Safety
-/// The array of queue numbers is as long as is said.
+/// The array of queue numbers is as long as is said, or null.
 unsafe fn resume(session: &Session, state: &mut State, args: &DebugTrap) -> Result<usize, Errno> {
     let [array, counts, _] = args.arguments;
+    // A queue that is not suspended is a success.
+    let mut each = |queue: &Queue| {
+        if state.halted.remove(&queue.id) {
+            queue.halt(false);
+        }
+        true
+    };
+    if array == 0 {
+        let queues = session.machine.queues();
+        for queue in &queues {
+            each(queue);
+        }
+        return Ok(queues.len());
+    }
     // SAFETY: the caller promises the array.
-    let mut ids: Vec<u32> = unsafe { read_array(array, halves(counts)[0] as usize) };
-    let mut done = 0;
+    Ok(unsafe { for_queues(session, array, halves(counts)[0], each) }.0)
+}
+
+/// Does `each` to the queues whose numbers are in the array, and marks there as invalid what names no queue, repeats one, or
+/// to which it could not be done. Marks from before do not count. Answers to how many it was done, and the numbers.
+///
+/// # Safety
+/// The array of queue numbers is as long as is said.
+unsafe fn for_queues(
+    session: &Session,
+    array: u64,
+    named: u32,
+    mut each: impl FnMut(&Queue) -> bool,
+) -> (usize, Vec<u32>) {
+    // SAFETY: the caller promises the array.
+    let mut ids: Vec<u32> = unsafe { read_array(array, named as usize) };
     for id in &mut ids {
-        if state.halted.remove(id) && release(session, *id) {
+        *id |= QUEUE_INVALID;
+    }
+    let mut done = 0;
+    for queue in session.machine.queues() {
+        let place = ids.iter_mut().find(|id| **id == queue.id | QUEUE_INVALID);
+        if let Some(place) = place
+            && each(&queue)
+        {
+            *place = queue.id;
             done += 1;
-        } else {
-            *id |= QUEUE_INVALID;
         }
     }
     // SAFETY: as before.
     unsafe { write_array(array, &ids) };
-    Ok(done)
-}
-
-/// Lets a queue go on; whether there is such a queue still.
-fn release(session: &Session, id: u32) -> bool {
-    session.machine.queue(id).inspect(|queue| queue.halt(false)).is_some()
+    (done, ids.into_iter().map(|id| id & !QUEUE_INVALID).collect())
 }
 
 fn note_seen(known: &mut HashSet<u32>, id: u32, clear: u64) {
@@ -247,7 +292,7 @@ unsafe fn queue_snapshot(session: &Session, state: &mut State, args: &mut DebugT
             queue_id: queue.id,
             gpu_id: session.machine.config.gpu_ids[queue.spec.agent],
             ring_size: u32::try_from(queue.spec.ring_bytes).unwrap_or(u32::MAX),
-            queue_type: if queue.spec.kind == QueueKind::Aql { 2 } else { 1 },
+            queue_type: queue_type(queue),
             ctx_save_restore_area_size: queue.spec.save_area_bytes,
             reserved: 0,
         }
@@ -309,6 +354,15 @@ unsafe fn device_snapshot(
     unsafe { write_entries(*buffer, stride, &entries) };
     *counts = word([count(gpu_ids.len()), stride.min(size(&DeviceSnapshot::default()))]);
     Ok(0)
+}
+
+/// `KFD_IOC_QUEUE_TYPE_*`; one on a given engine is an ordinary queue of a copy engine.
+fn queue_type(queue: &Queue) -> u32 {
+    match queue.spec.kind {
+        QueueKind::Sdma if queue.spec.xgmi => 3,
+        QueueKind::Sdma => 1,
+        QueueKind::Aql => 2,
+    }
 }
 
 fn count(n: usize) -> u32 {

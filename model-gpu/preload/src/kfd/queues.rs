@@ -33,6 +33,9 @@ fn kind(queue_type: u32) -> Result<QueueKind, Errno> {
     }
 }
 
+/// `KFD_IOC_QUEUE_TYPE_SDMA_XGMI`
+const SDMA_XGMI: u32 = 3;
+
 /// `KFD_IOC_QUEUE_TYPE_SDMA_BY_ENG_ID`
 const SDMA_BY_ENGINE: u32 = 4;
 
@@ -72,6 +75,7 @@ pub(super) fn create_queue(session: &Session, args: &mut CreateQueue) -> Answer 
         percentage: args.queue_percentage & 0xff,
         priority: args.queue_priority,
         engine: engine(session, agent, args),
+        xgmi: args.queue_type == SDMA_XGMI,
     };
     (args.queue_id, args.doorbell_offset) = session.machine.create_queue(spec)?;
     Ok(())
