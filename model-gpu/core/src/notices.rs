@@ -2,9 +2,11 @@
 //! reads the descriptor.
 //!
 //! A reader writes a mask of the events that it wants, eight bytes, as often as it likes, and reads lines in the format of
-//! Linux's `kfd_ioctl.h`. The descriptor is one end of a pair of sockets: what was written is looked at when there is
-//! something to tell.
+//! Linux's `kfd_ioctl.h`, as of 6.11. A read never waits: with nothing to tell it is `EAGAIN`, as Linux's
+//! `kfd_smi_events.c` has it, and `poll` waits. The descriptor is one end of a pair of sockets: what was written, and whether
+//! the reader is gone, is looked at when there is something to tell or another one comes.
 
+use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
@@ -35,6 +37,8 @@ struct Reader {
 #[derive(Debug, Default)]
 pub struct Notices {
     readers: Mutex<Vec<Reader>>,
+    /// How often each agent hung.
+    hangs: Mutex<HashMap<usize, u32>>,
 }
 
 impl Notices {
@@ -44,14 +48,16 @@ impl Notices {
     /// The process has too many descriptors.
     pub fn open(&self, agent: usize) -> io::Result<OwnedFd> {
         let mut ends = [-1; 2];
-        let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC;
+        let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
         // SAFETY: there is room for two descriptors.
         if unsafe { libc::socketpair(libc::AF_UNIX, kind, 0, ends.as_mut_ptr()) } != 0 {
             return Err(io::Error::last_os_error());
         }
         // SAFETY: both descriptors were made just now, and nobody else has them.
         let [theirs, end] = ends.map(|fd| unsafe { OwnedFd::from_raw_fd(fd) });
-        self.readers.lock().push(Reader { agent, wanted: 0, end });
+        let mut readers = self.readers.lock();
+        readers.retain_mut(Reader::look);
+        readers.push(Reader { agent, wanted: 0, end });
         Ok(theirs)
     }
 
@@ -62,8 +68,14 @@ impl Notices {
 
     /// `agent` hangs.
     pub(crate) fn hang(&self, agent: usize) {
-        // The number of the reset; the queue that hangs goes on in no later one.
-        self.tell(agent, GPU_PRE_RESET, || "1".to_owned());
+        let number = {
+            let mut hangs = self.hangs.lock();
+            let count = hangs.entry(agent).or_default();
+            *count += 1;
+            *count
+        };
+        // The number of the reset, and its cause: the driver's scheduler finds that a queue does not let go.
+        self.tell(agent, GPU_PRE_RESET, || format!("{number:x} HWS hang"));
     }
 
     /// Memory of the program that `agent`, the driver's number of which is `gpu_id`, could reach by address is gone.
@@ -82,35 +94,38 @@ impl Notices {
     fn tell(&self, agent: usize, event: u32, text: impl Fn() -> String) {
         let mut readers = self.readers.lock();
         readers.retain_mut(|reader| {
-            reader.agent != agent || {
-                reader.look();
-                reader.wanted >> (event - 1) & 1 == 0 || reader.send(&format!("{event:x} {}\n", text()))
-            }
+            reader.look()
+                && (reader.agent != agent
+                    || reader.wanted >> (event - 1) & 1 == 0
+                    || reader.send(&format!("{event:x} {}\n", text())))
         });
     }
 }
 
 impl Reader {
-    /// Takes the masks that were written since the last look.
-    fn look(&mut self) {
+    /// Takes the masks that were written since the last look; whether somebody may still read.
+    fn look(&mut self) -> bool {
         let mut mask = [0u8; 8];
         loop {
             let fd = self.end.as_raw_fd();
             // SAFETY: the buffer is ours and as long as is said.
-            let got = unsafe { libc::recv(fd, mask.as_mut_ptr().cast(), mask.len(), libc::MSG_DONTWAIT) };
-            if usize::try_from(got) != Ok(mask.len()) {
-                return;
+            let got = unsafe { libc::recv(fd, mask.as_mut_ptr().cast(), mask.len(), 0) };
+            match usize::try_from(got) {
+                // The end of the stream.
+                Ok(0) => return false,
+                Ok(got) if got == mask.len() => self.wanted = u64::from_le_bytes(mask),
+                // No mask: a write of less is refused by the driver.
+                Ok(_) => {}
+                Err(_) => return io::Error::last_os_error().kind() == io::ErrorKind::WouldBlock,
             }
-            self.wanted = u64::from_le_bytes(mask);
         }
     }
 
     /// Sends a line; whether somebody may still read. A reader that is behind loses lines, as with the driver.
     fn send(&self, line: &str) -> bool {
         let fd: RawFd = self.end.as_raw_fd();
-        let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
         // SAFETY: the buffer is valid for its length.
-        let sent = unsafe { libc::send(fd, line.as_ptr().cast(), line.len(), flags) };
+        let sent = unsafe { libc::send(fd, line.as_ptr().cast(), line.len(), libc::MSG_NOSIGNAL) };
         sent >= 0 || io::Error::last_os_error().kind() == io::ErrorKind::WouldBlock
     }
 }
@@ -164,11 +179,38 @@ mod tests {
         notices.hang(0);
         file.write_all(&u64::MAX.to_le_bytes()).expect("a socket");
         notices.hang(0);
-        let mut line = [0; 4];
-        file.read_exact(&mut line).expect("a line");
-        assert_eq!(&line, b"3 1\n");
+        let mut line = [0; 16];
+        let read = file.read(&mut line).expect("a line");
+        assert_eq!(&line[..read], b"3 2 HWS hang\n", "the first reset was not asked for");
         drop(file);
         notices.hang(0);
         assert!(notices.readers.lock().is_empty());
+    }
+
+    #[test]
+    fn a_read_with_nothing_to_tell_does_not_wait() {
+        let notices = Notices::default();
+        let mut file = reader(&notices, 0, u64::MAX);
+        let error = file.read(&mut [0; 16]).expect_err("nothing to tell");
+        assert_eq!(error.raw_os_error(), Some(libc::EAGAIN));
+    }
+
+    #[test]
+    fn a_closed_reader_is_forgotten_whatever_it_asked_for_and_whose_notes_it_read() {
+        let notices = Notices::default();
+        for (agent, mask) in [(0, 0), (1, 0), (1, u64::MAX)] {
+            drop(reader(&notices, agent, mask));
+            notices.hang(0);
+            assert!(notices.readers.lock().is_empty(), "agent {agent}, mask {mask:#x}");
+        }
+        drop(reader(&notices, 0, 0));
+        let _living = reader(&notices, 0, 0);
+        assert_eq!(notices.readers.lock().len(), 1);
+        // One that leaves lines unread.
+        let unread = reader(&notices, 1, u64::MAX);
+        notices.hang(1);
+        drop(unread);
+        notices.hang(0);
+        assert_eq!(notices.readers.lock().len(), 1);
     }
 }
