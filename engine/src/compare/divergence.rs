@@ -19,11 +19,31 @@ pub struct Divergence {
     pub bytes: u64,
 }
 
-/// The first [`MAX_DIVERGENCES`] divergences of a window, in the order of passes, regions and offsets.
+/// The first divergences of each pass, in the order of passes, regions and offsets: [`MAX_DIVERGENCES`] of a window, shared among
+/// its passes, so that each that differs has one while there is room.
 #[derive(Clone, Debug, Default)]
 pub struct Divergences {
     entries: Vec<Divergence>,
     truncated: bool,
+    /// The last pass that has its share.
+    served: Option<u32>,
+}
+
+/// Shortens a list, ascending by pass, to `limit` entries: the last one of the pass that has most goes, of several such
+/// passes that of the latest. Gives the latest pass that lost one.
+pub(crate) fn share<T>(entries: &mut Vec<T>, limit: usize, pass: impl Fn(&T) -> u32) -> Option<u32> {
+    let mut latest = None;
+    while entries.len() > limit {
+        let mut end = 0;
+        let mut most = (0, 0);
+        for group in entries.chunk_by(|one, other| pass(one) == pass(other)) {
+            end += group.len();
+            most = most.max((group.len(), end));
+        }
+        let lost = pass(&entries.remove(most.1 - 1));
+        latest = latest.max(Some(lost));
+    }
+    latest
 }
 
 impl Divergences {
@@ -63,7 +83,7 @@ impl Divergences {
     ) {
         assert_eq!(before.len(), now.len(), "both sides of a comparison have one length");
         for (part, written) in first.split(offset, now.len()) {
-            if self.truncated {
+            if self.served == Some(pass) {
                 return;
             }
             let left = written.unwrap_or(&before[part.clone()]);
@@ -78,15 +98,21 @@ impl Divergences {
     }
 
     fn add(&mut self, region: usize, pass: u32, offset: u64, bytes: u64) {
-        let is_full = self.entries.len() == MAX_DIVERGENCES;
+        if self.served == Some(pass) {
+            return;
+        }
         match self.entries.last_mut() {
             Some(last)
                 if last.region == region && last.pass == pass && last.offset + last.bytes == offset =>
             {
                 last.bytes += bytes;
             }
-            _ if is_full => self.truncated = true,
             _ => self.entries.push(Divergence { region, pass, offset, bytes }),
+        }
+        if let Some(lost) = share(&mut self.entries, MAX_DIVERGENCES, |entry| entry.pass) {
+            self.truncated = true;
+            // Other passes only lose entries meanwhile: a pass that loses one gets no more.
+            self.served = Some(lost).filter(|lost| *lost == pass).or(self.served);
         }
     }
 }

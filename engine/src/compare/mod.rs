@@ -33,6 +33,7 @@ mod written;
 mod tests;
 
 pub use blocks::BLOCK;
+pub(crate) use divergence::share;
 pub use divergence::{Divergence, Divergences, MAX_DIVERGENCES};
 pub use hash::PassHash;
 pub use ranges::{ChangedRanges, MAX_RANGES};

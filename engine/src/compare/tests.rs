@@ -193,6 +193,36 @@ fn the_list_of_divergences_ends_at_its_limit() {
 }
 
 #[test]
+fn passes_share_the_list_and_each_that_differs_has_a_place_while_there_is_room() {
+    let before = vec![0; 64 * 200];
+    let mut now = before.clone();
+    for block in now.chunks_mut(64) {
+        block[5] = 1;
+    }
+    let list = |passes: u32| {
+        let mut divergences = Divergences::new();
+        for pass in 1..=passes {
+            // The second region differs too; the third pass differs there only.
+            for region in usize::from(pass == 3)..2 {
+                divergences.feed(region, pass, 0, &before, &WrittenBytes::new(), &now);
+            }
+        }
+        assert!(divergences.is_truncated());
+        divergences.entries().to_vec()
+    };
+    let counts = |passes: u32| -> Vec<usize> {
+        list(passes).chunk_by(|one, other| one.pass == other.pass).map(<[_]>::len).collect()
+    };
+    assert_eq!(counts(1), [64]);
+    assert_eq!(counts(2), [32, 32]);
+    assert_eq!(counts(3), [22, 21, 21]);
+    assert_eq!(counts(64), [1; 64]);
+    assert_eq!(counts(100), [1; 64], "what comes later finds no room");
+    let third = list(3).into_iter().filter(|entry| entry.pass == 3);
+    assert!(third.map(|entry| (entry.region, entry.offset)).eq((0..21).map(|block| (1, block * 64 + 5))));
+}
+
+#[test]
 fn a_region_at_another_address_has_another_hash() {
     let value = |base| {
         let mut hash = PassHash::new();

@@ -2,7 +2,7 @@
 
 use super::passes::Evidence;
 use super::snapshot::Ready;
-use crate::compare::ChangedRanges;
+use crate::compare::{ChangedRanges, share};
 use crate::inventory::RegionKind;
 use hsa_replay_contract::record::{ContentHash, Divergence, MAX_DIVERGENCES, RangeHasher, Write, WriteKind};
 use hsa_replay_contract::{Allow, Dispatch};
@@ -71,7 +71,7 @@ impl<'a> Writes<'a> {
             }
         }
         divergence.sort_by_key(|entry| (entry.pass, entry.write, entry.offset));
-        divergence.truncate(MAX_DIVERGENCES);
+        share(&mut divergence, MAX_DIVERGENCES, |entry| entry.pass);
         record.writes = Some(writes);
         record.divergence = Some(divergence);
     }
