@@ -16,6 +16,7 @@ mod stretches;
 mod text;
 mod trace;
 pub mod units;
+mod unlisted;
 
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};

@@ -35,7 +35,7 @@ fn text_is_what_the_golden_files_show() {
 #[test]
 fn long_lists_are_cut_unless_wanted_in_full() {
     let place = Place::new();
-    let ranges: Vec<String> = (0..50).map(|index| format!("[{},1]", index * 4)).collect();
+    let ranges: Vec<String> = (0..50).map(|index| format!("[{},1]", index * index)).collect();
     let divergence: Vec<String> = (0..64)
         .map(|index| {
             format!("{{\"write\":0,\"pass\":{},\"offset\":{},\"bytes\":1}}", index / 8 + 1, index % 8 * 4)
@@ -51,15 +51,19 @@ fn long_lists_are_cut_unless_wanted_in_full() {
     place.write("many.jsonl", text);
     let short = answer(place.command(["report", "many.jsonl"]));
     for said in [
-        "in 50 ranges, close ones merged: [0, 1) [4, 5) [8, 9) [12, 13) and 46 more below 197\n",
-        "differ from pass 0 (the list is full: there may be more)\n    pass 1: 8 bytes of argument 0, ",
-        ": [0, 1) [4, 5) [8, 9) [12, 13) and 4 more below 29\n",
+        "in 50 ranges, close ones merged:\n      [0, 1) [1, 2) [4, 5) [9, 10) and 46 more below 2402\n",
+        "differ from pass 0 (the list is full with 64 places: each pass may have more)\n    pass 1: 8 bytes of argument 0, ",
+        ": [0, 1) every 4 bytes (8 times)\n",
         "    and 4 more differences\n",
     ] {
         assert!(short.contains(said), "{said}\n{short}");
     }
     let full = answer(place.command(["report", "-v", "many.jsonl"]));
-    assert!(full.contains("[192, 193) [196, 197)\n") && full.contains("    pass 8: 8 bytes"), "{full}");
+    assert!(
+        full.lines().all(|line| !line.contains("[1600, 1601) [1681, 1682)") || line.len() <= 110),
+        "{full}"
+    );
+    assert!(full.contains(" [2304, 2305) [2401, 2402)\n") && full.contains("    pass 8: 8 bytes"), "{full}");
 }
 
 #[test]
@@ -243,5 +247,25 @@ fn control_characters_in_names_do_not_reach_the_terminal() {
     for arguments in [&["report", "odd.jsonl"][..], &["report", "-v", "odd.jsonl"]] {
         let text = answer(place.command(arguments));
         assert!(text.contains("\\u{1b}[2Jstamp") && !text.contains('\u{1b}'), "{text}");
+    }
+}
+
+/// A full list of differences has an end: the passes that it does not reach are known by their hashes.
+#[test]
+fn passes_that_the_list_of_differences_leaves_out_are_said() {
+    let place = Place::new();
+    let entry = |pass: u32| format!("{{\"write\":0,\"pass\":{pass},\"offset\":0,\"bytes\":1}}");
+    let listed = "[{\"write\":0,\"pass\":1,\"offset\":0,\"bytes\":2},{\"write\":0,\"pass\":2,\"offset\":64,\"bytes\":1}]";
+    let text = lines().join("\n");
+    assert!(text.contains(listed));
+    let full: Vec<String> = (0..64).map(|_| entry(1)).collect();
+    for (entries, said) in [
+        (entry(1), "(pass 2 differs too and is not listed)"),
+        (full.join(","), "(the list is full with 64 places; pass 2 differs too and is not listed)"),
+        (String::new(), "(2 more passes differ too and are not listed: 1, 2)"),
+    ] {
+        place.write("some.jsonl", text.replace(listed, &format!("[{entries}]")));
+        let shown = answer(place.command(["report", "some.jsonl"]));
+        assert!(shown.contains(said), "{said}\n{shown}");
     }
 }

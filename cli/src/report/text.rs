@@ -3,6 +3,7 @@
 mod detail;
 pub mod dispatch;
 mod header;
+mod spans;
 mod table;
 
 use std::io::{self, Write};

@@ -46,7 +46,7 @@ pub fn memory(class: MemoryClass) -> String {
 pub fn counted(count: u64, noun: &str) -> String {
     let ending = match count {
         1 => "",
-        _ if noun.ends_with("ch") => "es",
+        _ if noun.ends_with("ch") || noun.ends_with("ss") => "es",
         _ => "s",
     };
     format!("{count} {noun}{ending}")

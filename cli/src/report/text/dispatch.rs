@@ -3,13 +3,12 @@
 use std::io::{self, Write};
 
 use hsa_replay_contract::Dispatch;
-use hsa_replay_contract::record::{
-    Argument, Divergence, MAX_DIVERGENCES, Target, Write as Written, WriteKind,
-};
+use hsa_replay_contract::record::{Argument, Divergence, Target, Write as Written, WriteKind};
 
 use super::super::elements::{self, View};
 use super::super::units::{self, counted, shorten, size};
-use super::NAME_WIDTH;
+use super::super::unlisted;
+use super::{NAME_WIDTH, spans};
 
 /// How much of a dispatch is shown.
 #[derive(Clone, Copy, Debug)]
@@ -70,7 +69,7 @@ pub fn changes(
     let Extent { shown, .. } = extent;
     let writes = dispatch.writes.as_deref().unwrap_or_default();
     for write in writes.iter().take(shown) {
-        writeln!(output, "{indent}changed {}: {}", target(write), ranges(write, shown))?;
+        writeln!(output, "{}", changed(write, shown, indent))?;
         if let Some(view) = extent.elements {
             elements::print(output, dispatch, write, view, &format!("{indent}  "))?;
         }
@@ -100,8 +99,11 @@ fn differences(
     shown: usize,
 ) -> io::Result<()> {
     let all = dispatch.divergence.as_deref().unwrap_or_default();
-    let limit = if all.len() < MAX_DIVERGENCES { "" } else { " (the list is full: there may be more)" };
-    writeln!(output, "{indent}not deterministic: passes that differ from pass 0{limit}")?;
+    let remark = match unlisted::remark(dispatch) {
+        remark if remark.is_empty() => remark,
+        remark => format!(" ({remark})"),
+    };
+    writeln!(output, "{indent}not deterministic: passes that differ from pass 0{remark}")?;
     let groups: Vec<&[Divergence]> =
         all.chunk_by(|one, other| (one.pass, one.write) == (other.pass, other.write)).collect();
     for group in groups.iter().take(shown) {
@@ -110,8 +112,10 @@ fn differences(
         let place = place.unwrap_or_else(|| "an unlisted region".to_owned());
         let bytes = group.iter().fold(0, |sum: u64, difference| sum.saturating_add(difference.bytes));
         let bytes = counted(bytes, "byte");
-        let spans = list(group.iter().map(|difference| (difference.offset, difference.bytes)), shown);
-        writeln!(output, "{indent}  pass {}: {bytes} of {place}: {spans}", first.pass)?;
+        let line = format!("{indent}  pass {}: {bytes} of {place}:", first.pass);
+        let spans: Vec<(u64, u64)> =
+            group.iter().map(|difference| (difference.offset, difference.bytes)).collect();
+        writeln!(output, "{}", spans::list(line, &spans, shown, &format!("{indent}      ")))?;
     }
     more(output, &format!("{indent}  "), groups.len(), shown, "difference")
 }
@@ -128,29 +132,17 @@ fn target(write: &Written) -> String {
     format!("{argument}{what} of {} at {:#x}", size(write.size), write.base)
 }
 
-fn ranges(write: &Written, shown: usize) -> String {
+fn changed(write: &Written, shown: usize, indent: &str) -> String {
+    let target = target(write);
     let total = u64::try_from(write.ranges.len()).unwrap_or(u64::MAX);
     if total == 0 {
-        return "unchanged by pass 0, changed by a later one".to_owned();
+        return format!("{indent}changed {target}: unchanged by pass 0, changed by a later one");
     }
     let bytes = counted(write.bytes, "byte");
     let merged = if write.merged { ", close ones merged" } else { "" };
-    let spans = list(write.ranges.iter().map(|[offset, length]| (*offset, *length)), shown);
-    format!("{bytes} in {}{merged}: {spans}", counted(total, "range"))
-}
-
-/// The first spans, and how many more there are up to where.
-fn list(spans: impl ExactSizeIterator<Item = (u64, u64)> + Clone, shown: usize) -> String {
-    let first: Vec<String> = spans.clone().take(shown).map(|(offset, length)| span(offset, length)).collect();
-    let rest = spans.len().saturating_sub(shown);
-    let end = spans.map(|(offset, length)| offset.saturating_add(length)).max().unwrap_or(0);
-    let rest = if rest > 0 { format!(" and {rest} more below {end}") } else { String::new() };
-    format!("{}{rest}", first.join(" "))
-}
-
-/// Offsets of the first byte and of the one behind the last.
-fn span(offset: u64, length: u64) -> String {
-    format!("[{offset}, {})", offset.saturating_add(length))
+    let line = format!("{indent}changed {target}: {bytes} in {}{merged}:", counted(total, "range"));
+    let spans: Vec<(u64, u64)> = write.ranges.iter().map(|[offset, length]| (*offset, *length)).collect();
+    spans::list(line, &spans, shown, &format!("{indent}    "))
 }
 
 fn more(output: &mut impl Write, indent: &str, total: usize, shown: usize, noun: &str) -> io::Result<()> {
