@@ -130,6 +130,16 @@ impl Browser {
     }
 }
 
+impl Browser {
+    /// Presses and releases Enter.
+    fn enter(&mut self) {
+        for kind in ["keyDown", "keyUp"] {
+            let key = json!({ "type": kind, "key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 13, "text": "\r" });
+            self.call("Input.dispatchKeyEvent", key);
+        }
+    }
+}
+
 impl Drop for Browser {
     fn drop(&mut self) {
         // The shell has become the browser.
@@ -242,12 +252,95 @@ fn every_control_of_the_page_is_reached_by_keyboard_and_has_a_name() {
     assert!(controls > 15, "{controls}");
     // From the filter on by Tab and Enter to the first kernel, which narrows the dispatches.
     browser.value("document.querySelector('#kernels tbody button').focus()");
-    for kind in ["keyDown", "keyUp"] {
-        let key = json!({ "type": kind, "key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 13, "text": "\r" });
-        browser.call("Input.dispatchKeyEvent", key);
-    }
+    browser.enter();
     assert_eq!(browser.value(LISTED), 2);
     browser.is_quiet();
+}
+
+#[test]
+fn dispatches_are_sorted_by_keyboard_and_tell_their_queue() {
+    let place = Place::new();
+    let text = std::fs::read_to_string(COMPLETE).expect("golden");
+    let other = text.replacen("\"agent\":0,\"queue\":2", "\"agent\":1,\"queue\":7", 1);
+    assert_ne!(text, other);
+    place.write("queues.jsonl", other);
+    let mut browser = Browser::start(&place.path("profile"));
+    let page = page(&place, "queues.jsonl");
+    browser.open(&page);
+    let column = |title: &str| {
+        format!(
+            "(() => {{ const at = [...document.querySelectorAll('#dispatches th')].findIndex((cell) => cell.textContent === '{title}');
+              return [...document.querySelectorAll('#dispatches tbody tr')].map((row) => row.cells[at]?.textContent); }})()"
+        )
+    };
+    let heading = |title: &str| {
+        format!(
+            "[...document.querySelectorAll('#dispatches th button')].find((button) => button.textContent === '{title}')"
+        )
+    };
+    assert_eq!(browser.value(&column("agent")), json!(["1", "0", "0", "0"]));
+    assert_eq!(browser.value(&column("queue")), json!(["7", "2", "2", "2"]));
+    browser.value(&format!("{}.focus()", heading("queue")));
+    browser.enter();
+    assert_eq!(browser.value(&column("queue")), json!(["2", "2", "2", "7"]));
+    assert_eq!(browser.value(&column("#")), json!(["1", "2", "3", "0"]), "equal ones stay in their order");
+    browser.enter();
+    assert_eq!(browser.value(&column("queue")), json!(["7", "2", "2", "2"]));
+    let sorted = browser.value("document.activeElement.closest('th').getAttribute('aria-sort')");
+    assert_eq!(sorted, "descending");
+    // A value that is not known is last in either order.
+    for _ in 0..2 {
+        browser.click(&heading("median"));
+        assert_eq!(browser.value(&column("median"))[3], "-");
+    }
+    browser.is_quiet();
+}
+
+#[test]
+fn a_column_of_numbers_has_its_heading_above_them() {
+    let place = Place::new();
+    let mut browser = Browser::start(&place.path("profile"));
+    let page = page(&place, COMPLETE);
+    browser.open(&page);
+    let apart = browser.value(
+        "[...document.querySelectorAll('table')].flatMap((table) => [...table.querySelectorAll('tbody tr:first-child td')].map((cell, at) =>
+            [table.querySelectorAll('th')[at], cell])).filter(([head, cell]) => getComputedStyle(head).textAlign !== getComputedStyle(cell).textAlign)
+            .map(([head]) => head.textContent)",
+    );
+    assert_eq!(apart, json!([]));
+}
+
+#[test]
+fn a_kernel_chosen_by_keyboard_keeps_the_keyboard() {
+    let place = Place::new();
+    let mut browser = Browser::start(&place.path("profile"));
+    let page = page(&place, COMPLETE);
+    browser.open(&page);
+    browser.value("document.querySelectorAll('#kernels tbody button')[1].focus()");
+    browser.enter();
+    assert_eq!(browser.value(LISTED), 1);
+    assert_eq!(browser.value("document.activeElement.textContent"), "stamp(unsigned long*)");
+    browser.enter();
+    assert_eq!(browser.value(LISTED), 4, "the choice is taken back where it was made");
+    browser.is_quiet();
+}
+
+#[test]
+fn passes_that_differ_and_are_not_listed_are_said() {
+    let place = Place::new();
+    let text = std::fs::read_to_string(COMPLETE).expect("golden");
+    let entry = ",{\"write\":0,\"pass\":2,\"offset\":64,\"bytes\":1}";
+    assert!(text.contains(entry));
+    place.write("unlisted.jsonl", text.replace(entry, ""));
+    let mut browser = Browser::start(&place.path("profile"));
+    let page = page(&place, "unlisted.jsonl");
+    browser.open(&page);
+    browser.click("document.querySelectorAll('#dispatches tbody button')[1]");
+    let detail = browser.value("document.getElementById('detail').textContent");
+    assert!(
+        detail.as_str().is_some_and(|text| text.contains("pass 2 differs too and is not listed")),
+        "{detail}"
+    );
 }
 
 #[test]

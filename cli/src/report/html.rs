@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::aggregate::Aggregate;
 use super::json;
-use super::units;
+use super::{units, unlisted};
 use crate::output::Json;
 
 /// The page; the marks in it stand for the parts that follow.
@@ -61,6 +61,8 @@ struct Row<'a> {
     arguments: Option<Vec<ArgumentRow<'a>>>,
     writes: Option<Vec<WriteRow<'a>>>,
     divergence: Option<Vec<[u64; 4]>>,
+    /// What that list leaves out, for people.
+    unlisted: String,
 }
 
 #[derive(Serialize)]
@@ -181,6 +183,7 @@ fn row(process: usize, dispatch: &Dispatch) -> Row<'_> {
                 .map(|entry| [u64::from(entry.write), u64::from(entry.pass), entry.offset, entry.bytes])
                 .collect()
         }),
+        unlisted: unlisted::remark(dispatch),
     }
 }
 

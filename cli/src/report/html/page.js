@@ -55,25 +55,32 @@
   ];
   let sort = { column: null, descending: false };
   let selected = null;
-  const compare = (one, other) => {
+  const compare = (one, other, descending) => {
     if (one === other) return 0;
     // What is not known comes last, whatever the order.
-    if (one === undefined || one === null) return sort.descending ? -1 : 1;
-    if (other === undefined || other === null) return sort.descending ? 1 : -1;
-    return one < other ? -1 : 1;
+    if (one === undefined || one === null) return 1;
+    if (other === undefined || other === null) return -1;
+    return (one < other) === descending ? 1 : -1;
   };
-  const heading = byId("kernels").tHead.rows[0];
-  columns.forEach((column, index) => {
-    const cell = element("th", null, { scope: "col", "aria-sort": "none" });
-    if (column.number) cell.className = "number";
-    const button = element("button", column.title, { type: "button" });
-    button.addEventListener("click", () => {
-      sort = { column: index, descending: sort.column === index ? !sort.descending : false };
-      showKernels();
+  // A table's headings are buttons that sort it; `choose` makes its rows anew.
+  const headings = (table, titles, chosen, choose) => {
+    const row = table.tHead.rows[0];
+    titles.forEach((column, index) => {
+      const cell = element("th", null, { scope: "col", "aria-sort": "none" });
+      if (column.number) cell.className = "number";
+      const button = element("button", column.title, { type: "button" });
+      button.addEventListener("click", () => {
+        choose({ column: index, descending: chosen().column === index ? !chosen().descending : false });
+        [...row.cells].forEach((other, place) => {
+          const order = chosen().descending ? "descending" : "ascending";
+          other.setAttribute("aria-sort", place === index ? order : "none");
+        });
+      });
+      cell.append(button);
+      row.append(cell);
     });
-    cell.append(button);
-    heading.append(cell);
-  });
+  };
+  headings(byId("kernels"), columns, () => sort, (chosen) => { sort = chosen; showKernels(); });
   const matching = () => {
     const wanted = byId("filter").value.toLowerCase();
     const outcome = byId("outcome").value;
@@ -83,12 +90,8 @@
     const rows = matching();
     if (sort.column !== null) {
       const { key } = columns[sort.column];
-      rows.sort((one, other) => (sort.descending ? -1 : 1) * compare(key(one), key(other)) || one.index - other.index);
+      rows.sort((one, other) => compare(key(one), key(other), sort.descending) || one.index - other.index);
     }
-    [...heading.cells].forEach((cell, index) => {
-      const order = sort.descending ? "descending" : "ascending";
-      cell.setAttribute("aria-sort", index === sort.column ? order : "none");
-    });
     byId("kernels").tBodies[0].replaceChildren(...rows.map((kernel) => {
       const row = element("tr", null, { "aria-current": String(kernel.index === selected) });
       for (const column of columns) {
@@ -97,10 +100,12 @@
         if (column.kind) cell.className = column.kind(kernel);
         if (column.name) {
           cell.className = "name";
-          const button = element("button", column.text(kernel), { type: "button", title: kernel.symbol });
+          const button = element("button", column.text(kernel), { type: "button", title: kernel.symbol, "data-kernel": String(kernel.index) });
           button.addEventListener("click", () => {
             selected = selected === kernel.index ? null : kernel.index;
             showKernels();
+            // The rows are new ones: who came by keyboard stays where they were.
+            byId("kernels").querySelector(`button[data-kernel="${kernel.index}"]`)?.focus();
           });
           cell.append(button);
         } else {
@@ -117,32 +122,47 @@
   // ---- the table of dispatches: rows are made in chunks
   let listed = [];
   let made = 0;
-  ["process", "#", "kernel", "launch", "outcome", "passes", "median", "changed", "deterministic"].forEach((title) => {
-    byId("dispatches").tHead.rows[0].append(element("th", title, { scope: "col" }));
-  });
+  let order = { column: null, descending: false };
   const changedBytes = (row) => (row.writes === null ? null : row.writes.reduce((sum, write) => sum + write.bytes, 0));
   const label = (session) => {
     const process = report.processes[session];
     const earlier = report.processes.slice(0, session).filter((other) => other.pid === process.pid).length;
     return earlier === 0 ? String(process.pid) : `${process.pid} (session ${earlier + 1})`;
   };
+  // A stream of HIP is a queue of its agent; streams may share one.
+  const dispatchColumns = [
+    { title: "process", key: (head, row) => row.session, text: (head, row) => label(row.session) },
+    { title: "#", key: (head, row) => row.id, text: (head, row) => row.id, number: true },
+    { title: "kernel", key: (head) => report.kernels[head.kernel].lower, name: true },
+    { title: "launch", key: (head, row) => row.launch, text: (head, row) => row.launch, number: true },
+    { title: "agent", key: (head, row) => row.agent, text: (head, row) => row.agent, number: true },
+    { title: "queue", key: (head, row) => row.queue, text: (head, row) => row.queue, number: true },
+    { title: "outcome", key: (head) => head.outcome, kind: (head) => outcomes[head.outcome],
+      text: (head, row) => outcomes[head.outcome] + (row.reason ? ` (${row.reason})` : "") },
+    { title: "passes", key: (head, row) => row.pass_count, text: (head, row) => row.pass_count, number: true },
+    { title: "median", key: (head, row) => row.time?.median, text: (head, row) => time(row.time?.median), number: true },
+    { title: "changed", key: (head, row) => changedBytes(row), text: (head, row) => size(changedBytes(row)), number: true },
+    { title: "deterministic", key: (head) => verdictText[head.verdict], kind: (head) => verdictText[head.verdict],
+      text: (head) => verdictText[head.verdict] },
+  ];
   const makeRows = () => {
     const body = byId("dispatches").tBodies[0];
     for (const index of listed.slice(made, made + CHUNK)) {
       const head = heads[index];
       const row = rowOf(index);
       const line = element("tr");
-      const open = element("button", report.kernels[head.kernel].kernel, { type: "button" });
-      open.addEventListener("click", () => showDetail(index, line));
-      const name = element("td", null, { class: "name" });
-      name.append(open);
-      line.append(
-        element("td", label(row.session)), element("td", row.id, { class: "number" }), name,
-        element("td", row.launch, { class: "number" }),
-        element("td", outcomes[head.outcome] + (row.reason ? ` (${row.reason})` : ""), { class: outcomes[head.outcome] }),
-        element("td", row.pass_count, { class: "number" }), element("td", time(row.time?.median), { class: "number" }),
-        element("td", size(changedBytes(row)), { class: "number" }),
-        element("td", verdictText[head.verdict], { class: verdictText[head.verdict] }));
+      for (const column of dispatchColumns) {
+        if (!column.name) {
+          const kind = column.number ? "number" : column.kind?.(head);
+          line.append(element("td", column.text(head, row), kind ? { class: kind } : {}));
+          continue;
+        }
+        const open = element("button", report.kernels[head.kernel].kernel, { type: "button" });
+        open.addEventListener("click", () => showDetail(index, line));
+        const name = element("td", null, { class: "name" });
+        name.append(open);
+        line.append(name);
+      }
       body.append(line);
     }
     made = Math.min(made + CHUNK, listed.length);
@@ -156,6 +176,11 @@
       const kernel = selected === null ? wanted.has(head.kernel) : head.kernel === selected;
       if (kernel && (outcome < 0 || head.outcome === outcome)) listed.push(index);
     });
+    if (order.column !== null) {
+      const { key } = dispatchColumns[order.column];
+      const keys = new Map(listed.map((index) => [index, key(heads[index], rowOf(index))]));
+      listed.sort((one, other) => compare(keys.get(one), keys.get(other), order.descending) || one - other);
+    }
     made = 0;
     byId("dispatches").tBodies[0].replaceChildren();
     const of = selected === null ? "" : ` of ${report.kernels[selected].kernel}`;
@@ -164,6 +189,7 @@
     makeRows();
   };
   byId("more").addEventListener("click", makeRows);
+  headings(byId("dispatches"), dispatchColumns, () => order, (chosen) => { order = chosen; showKernels(); });
 
   // ---- one dispatch
   const list = (entries) => {
@@ -266,6 +292,7 @@
       parts.push(element("h3", "Where passes differ from pass 0"), table(["pass", "region", "offset", "bytes"],
         row.divergence.map(([write, pass, offset, bytes]) => [pass, row.writes?.[write] ? place(row.writes[write]) : "-", offset, bytes])));
     }
+    if (row.unlisted !== "") parts.push(element("p", `Where passes differ: ${row.unlisted}.`));
     const section = byId("detail");
     section.lastElementChild.replaceChildren(...parts);
     section.hidden = false;
