@@ -23,10 +23,13 @@ const RUN_EXAMPLES: &str = "\
 Examples:
   hsa-replay run -- ./program             replay every kernel twice
   hsa-replay run -n 5 -k saxpy -- ./program --size 1024
-  hsa-replay run --launch-skip 100 --launch-count 1 -o one.jsonl -- python train.py
+  hsa-replay run --launch-skip 100 --launch-count 1 -- python train.py
 
-Exit status: the program's; 128+N when signal N ended it; 125 when hsa-replay itself failed or was used wrongly;
-126 when the program cannot be run; 127 when it is not found.";
+Exit status:
+  the program's, or 128+N when signal N ended it
+  125  hsa-replay itself failed, or was used wrongly
+  126  the program cannot be run
+  127  the program is not found";
 
 const REPORT_EXAMPLES: &str = "\
 Examples:
@@ -34,7 +37,7 @@ Examples:
   hsa-replay report -v hsa-replay-*.jsonl
   hsa-replay report --format csv report.jsonl > dispatches.csv
   hsa-replay report --format html report.jsonl > report.html
-  hsa-replay report --as f32 report.jsonl         after run --dump-writes DIR
+  hsa-replay report --as f32 report.jsonl      after run --dump-writes DIR
   hsa-replay report --diff before.jsonl after.jsonl";
 
 const ENV_EXAMPLES: &str = "\

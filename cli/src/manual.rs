@@ -44,13 +44,52 @@ pub fn page(arguments: &ArgMatches) -> Result<ExitCode, Failure> {
             Failure::usage(format!("'{name}' is no command: the commands are {}", known.join(", ")))
         })?,
     };
-    let mut text = Vec::new();
-    let page = Man::new(described)
+    let usage = described.clone().render_usage().to_string();
+    let usage = usage.strip_prefix("Usage: ").unwrap_or(&usage).trim().to_owned();
+    let after = described.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let page = Man::new(described.clone())
         // The pages of commands have no version of their own.
         .source(format!("hsa-replay {}", hsa_replay_contract::VERSION))
         .manual("User Commands");
-    page.render(&mut text).map_err(Failure::cannot_answer)?;
+    let mut text = Vec::new();
+    render(&page, &described, &usage, &after, &mut text).map_err(Failure::cannot_answer)?;
     print(&text)
+}
+
+/// The page's sections in their usual order. The generator's synopsis lists options without their values, and it has one heading
+/// for all that follows the options in the help: those two are made here.
+fn render(
+    page: &Man,
+    described: &clap::Command,
+    usage: &str,
+    after: &str,
+    text: &mut Vec<u8>,
+) -> io::Result<()> {
+    page.render_title(text)?;
+    page.render_name_section(text)?;
+    writeln!(text, ".SH SYNOPSIS\n{}", roff(usage))?;
+    page.render_description_section(text)?;
+    page.render_options_section(text)?;
+    if described.has_subcommands() {
+        page.render_subcommands_section(text)?;
+    }
+    for line in after.lines() {
+        match line.strip_suffix(':').filter(|_| !line.starts_with(' ')) {
+            Some(heading) => writeln!(text, ".SH {}\n.nf", roff(&heading.to_uppercase()))?,
+            None => writeln!(text, "{}", roff(line.strip_prefix("  ").unwrap_or(line)))?,
+        }
+        if line.is_empty() {
+            writeln!(text, ".fi")?;
+        }
+    }
+    writeln!(text, ".fi")
+}
+
+/// A line of plain text as roff takes it.
+fn roff(line: &str) -> String {
+    let line = line.replace('\\', "\\e").replace('-', "\\-").replace('\'', "\\(aq");
+    // What begins with one of these would be a request.
+    if line.starts_with('.') { format!("\\&{line}") } else { line }
 }
 
 fn print(text: &[u8]) -> Result<ExitCode, Failure> {

@@ -29,6 +29,36 @@ fn the_manual_page_of_run_knows_every_option_and_shows_examples() {
 }
 
 #[test]
+fn a_page_has_the_usual_sections_and_a_synopsis_that_can_be_read() {
+    let place = Place::new();
+    let run = answer(place.command(["man", "run"]));
+    let headings: Vec<&str> = run.lines().filter_map(|line| line.strip_prefix(".SH ")).collect();
+    assert_eq!(headings, ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "EXAMPLES", "EXIT STATUS"]);
+    let synopsis = run.lines().skip_while(|line| *line != ".SH SYNOPSIS").nth(1).expect("a synopsis");
+    assert_eq!(synopsis.replace('\\', ""), "hsa-replay run [OPTIONS] <CMD>...");
+    assert!(run.lines().any(|line| line.replace('\\', "") == "126  the program cannot be run"), "{run}");
+    for name in ["", "run", "report", "env", "doctor", "completions", "man"] {
+        let mut command = place.command(["man"]);
+        command.args(Some(name).filter(|name| !name.is_empty()));
+        let page = answer(command);
+        assert!(!page.contains("EXTRA") && page.contains(".SH SYNOPSIS\nhsa\\-replay"), "{page}");
+        assert!(page.matches("\n.nf").count() <= page.matches("\n.fi").count(), "{page}");
+    }
+}
+
+#[test]
+fn lines_behind_the_options_of_the_help_fit_a_terminal() {
+    let place = Place::new();
+    for name in ["run", "report", "env", "doctor", "completions", "man"] {
+        let help = answer(place.command([name, "--help"]));
+        let (_, behind) = help.rsplit_once("\nExample").expect("examples");
+        for line in behind.lines().filter(|line| !line.contains("completions/")) {
+            assert!(line.len() <= 80, "{name}: {line}");
+        }
+    }
+}
+
+#[test]
 fn every_page_names_its_version() {
     let place = Place::new();
     for name in ["", "run", "report", "env", "doctor", "completions", "man"] {
