@@ -22,13 +22,41 @@ pub struct Elements {
     show: fn(&[u8]) -> Option<String>,
 }
 
+/// A number for people.
+trait Shown {
+    fn shown(self) -> String;
+}
+
+macro_rules! shown {
+    ($($float:ty)*; $($integer:ty)*) => {
+        $(impl Shown for $float {
+            /// With an exponent where zeros would hide the digits.
+            fn shown(self) -> String {
+                let size = f64::from(self).abs();
+                if size.is_finite() && size != 0.0 && !(1e-4..1e9).contains(&size) {
+                    format!("{self:e}")
+                } else {
+                    self.to_string()
+                }
+            }
+        })*
+        $(impl Shown for $integer {
+            fn shown(self) -> String {
+                self.to_string()
+            }
+        })*
+    };
+}
+
+shown! { f16 bf16 f32 f64; i8 i16 i32 i64 u8 u16 u32 u64 }
+
 macro_rules! types {
     ($($name:literal $type:ty),* $(,)?) => {
         /// Every type.
         const TYPES: &[Elements] = &[$(Elements {
             name: $name,
             bytes: size_of::<$type>(),
-            show: |bytes| Some(<$type>::from_le_bytes(bytes.try_into().ok()?).to_string()),
+            show: |bytes| Some(<$type>::from_le_bytes(bytes.try_into().ok()?).shown()),
         }),*];
         /// The names of all types.
         pub const NAMES: &[&str] = &[$($name),*];
@@ -151,6 +179,8 @@ mod tests {
             ("bf16", &[0x20, 0xc0], "-2.5"),
             ("f32", &[0, 0, 0x20, 0x40], "2.5"),
             ("f64", &[0, 0, 0, 0, 0, 0, 0xf8, 0x7f], "NaN"),
+            ("f32", &[0xec, 0x78, 0xad, 0x60], "1e20"),
+            ("bf16", &[0x80, 0x00], "1.1754944e-38"),
             ("i8", &[0xff], "-1"),
             ("u16", &[0xff, 0xff], "65535"),
             ("i64", &[0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff], "-2"),
