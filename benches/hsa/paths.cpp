@@ -2,8 +2,10 @@
 //
 // usage: paths CODE_OBJECT PACKETS ALLOCATIONS
 //
-// Prints nanoseconds: `doorbell MEDIAN` for one store to the doorbell, `packet MEAN` from the first packet written to the last one
-// completed, `allocation MEDIAN` for one allocation of device memory with its free.
+// Prints nanoseconds: `doorbell MEDIAN` for one store to the doorbell of a queue that has room, and `submission MEDIAN` for that with
+// the packet written before it; `signalled MEDIAN` and `submission_signalled MEDIAN` for packets with a completion signal each;
+// `crowded MEDIAN` for a doorbell while the hardware's ring is mostly full, so that it has nothing to send; `packet MEAN` from the first
+// packet written to the last one completed; `allocation MEDIAN` for one allocation of device memory with its free.
 #include <hsa/hsa.h>
 #include <hsa/hsa_ext_amd.h>
 
@@ -15,6 +17,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #define CHECK(call)                                                                                  \
@@ -27,6 +30,9 @@
     } while (0)
 
 namespace {
+
+// Packets submitted before the queue is waited for: far fewer than it has room for.
+constexpr int BURST = 256;
 
 using Clock = std::chrono::steady_clock;
 
@@ -112,6 +118,34 @@ int main(int argc, char **argv) {
     hsa_signal_t done;
     CHECK(hsa_signal_create(1, 0, nullptr, &done));
 
+    std::vector<hsa_signal_t> signals(BURST);
+    for (auto &signal : signals) CHECK(hsa_signal_create(1, 0, nullptr, &signal));
+
+    // Medians of the store to the doorbell and of the whole submission; each doorbell sends one packet.
+    const auto submission = [&](bool with_signals) {
+        std::vector<double> rings, submissions;
+        for (int i = 0; i < packets; i += BURST) {
+            for (const auto signal : signals) hsa_signal_store_relaxed(signal, 1);
+            for (int j = 0; j < BURST; ++j) {
+                const bool last = j + 1 == BURST;
+                const auto start = Clock::now();
+                const uint64_t index = write(queue, kernel, with_signals || last ? signals[j] : hsa_signal_t{0});
+                const auto written = Clock::now();
+                hsa_signal_store_screlease(queue->doorbell_signal, static_cast<hsa_signal_value_t>(index));
+                const auto rung = Clock::now();
+                rings.push_back(ns(rung - written));
+                submissions.push_back(ns(rung - start));
+            }
+            hsa_signal_wait_scacquire(signals.back(), HSA_SIGNAL_CONDITION_LT, 1, UINT64_MAX, HSA_WAIT_STATE_BLOCKED);
+        }
+        return std::pair(median(rings), median(submissions));
+    };
+    submission(false);
+    const auto [doorbell, plain] = submission(false);
+    const auto [signalled, with_signal] = submission(true);
+    std::printf("doorbell %.0f\nsubmission %.0f\n", doorbell, plain);
+    std::printf("signalled %.0f\nsubmission_signalled %.0f\n", signalled, with_signal);
+
     std::vector<double> times;
     for (int i = 0; i < packets; ++i) {
         const bool last = i + 1 == packets;
@@ -121,7 +155,7 @@ int main(int argc, char **argv) {
         times.push_back(ns(Clock::now() - before));
     }
     hsa_signal_wait_scacquire(done, HSA_SIGNAL_CONDITION_LT, 1, UINT64_MAX, HSA_WAIT_STATE_BLOCKED);
-    std::printf("doorbell %.0f\n", median(times));
+    std::printf("crowded %.0f\n", median(times));
 
     hsa_signal_store_screlease(done, 1);
     const auto start = Clock::now();
@@ -144,6 +178,7 @@ int main(int argc, char **argv) {
         times.push_back(ns(Clock::now() - before));
     }
     std::printf("allocation %.0f\n", median(times));
+    for (const auto signal : signals) CHECK(hsa_signal_destroy(signal));
     CHECK(hsa_signal_destroy(done));
     CHECK(hsa_queue_destroy(queue));
     CHECK(hsa_shut_down());
