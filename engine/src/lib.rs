@@ -7,6 +7,7 @@
 
 #![deny(unsafe_code)]
 
+mod addresses;
 mod agent;
 pub mod code;
 pub mod compare;

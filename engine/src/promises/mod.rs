@@ -9,52 +9,21 @@
 //! makes a packet wait in software until the signal really has its value.
 //!
 //! A signal that the caller knows to be there is not read under a lock: its page may take its time, and other signals of the shard
-//! have nothing to do with it.
+//! have nothing to do with it (see [`shard`]).
+
+mod shard;
 
 use crate::handles::Signal;
 use crate::host_memory::HostMemory;
 use crate::shared_memory::{signal_value, signal_value_address};
-use crate::sync::{Mutex, MutexGuard};
-use std::collections::HashMap;
+use shard::{Promise, Shard, TIDY};
 
 const SHARDS: usize = 16;
-/// Entries of a shard above which those without outstanding decrements are dropped, at first.
-const TIDY: usize = 1024;
 
 /// Decrements under way, by signal.
 #[derive(Debug, Default)]
 pub(crate) struct Promises {
-    shards: [Mutex<Shard>; SHARDS],
-}
-
-#[derive(Debug)]
-struct Shard {
-    promises: HashMap<u64, Promise>,
-    /// Entries above which it is tidied.
-    crowded: usize,
-}
-
-impl Default for Shard {
-    fn default() -> Self {
-        Self { promises: HashMap::new(), crowded: TIDY }
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Promise {
-    /// The signal's value when the entry was made.
-    value: i64,
-    /// Decrements that were under way then.
-    count: i64,
-}
-
-impl Promise {
-    /// How many of the decrements have not happened at the value `now`.
-    fn outstanding(self, now: i64) -> i64 {
-        let happened = self.value.saturating_sub(now);
-        // A higher value was written since: whoever did that knew the signal idle.
-        if happened < 0 { 0 } else { self.count.saturating_sub(happened).max(0) }
-    }
+    shards: [Shard; SHARDS],
 }
 
 impl Promises {
@@ -63,17 +32,7 @@ impl Promises {
         if signal.is_none() {
             return;
         }
-        let crowded = {
-            let (mut shard, now, promise) = self.look(signal);
-            let outstanding = promise.map_or(0, |promise| promise.outstanding(now));
-            shard.promises.insert(signal.0, Promise { value: now, count: outstanding + 1 });
-            let crowded = shard.promises.len() > shard.crowded;
-            if crowded {
-                // Nobody else tidies it meanwhile.
-                shard.crowded = 2 * shard.promises.len();
-            }
-            crowded
-        };
+        let crowded = self.shard(signal).note(signal.0, || signal_value(signal));
         if crowded {
             self.tidy(signal);
         }
@@ -81,41 +40,26 @@ impl Promises {
 
     /// The engine decrements the signal itself.
     pub(crate) fn decremented(&self, signal: Signal) {
-        if let Some(promise) = self.shard(signal).promises.get_mut(&signal.0) {
+        if let Some(promise) = self.shard(signal).change().promises.get_mut(&signal.0) {
             promise.value -= 1;
         }
     }
 
     /// The application wrote the signal, or destroyed it.
     pub(crate) fn forget(&self, signal: Signal) {
-        self.shard(signal).promises.remove(&signal.0);
+        self.shard(signal).change().promises.remove(&signal.0);
     }
 
     /// The value that the signal will have when all that is on the hardware has ended.
     pub(crate) fn settled_value(&self, signal: Signal) -> i64 {
-        let (_, now, promise) = self.look(signal);
-        now.saturating_sub(promise.map_or(0, |promise| promise.outstanding(now)))
+        self.shard(signal).settled_value(signal.0, || signal_value(signal))
     }
 
     /// Whether nothing that is on the hardware will decrement the signal any more.
     pub(crate) fn is_settled(&self, signal: Signal) -> bool {
         // The signal of a copy that has ended goes with its entry: it is read under the lock, without which it may be gone.
-        let shard = self.shard(signal);
-        shard.promises.get(&signal.0).is_none_or(|promise| promise.outstanding(signal_value(signal)) == 0)
-    }
-
-    /// The signal's value, and what is known of it, at one time: the entry is the same before and after the value was read.
-    fn look(&self, signal: Signal) -> (MutexGuard<'_, Shard>, i64, Option<Promise>) {
-        let mut before = self.shard(signal).promises.get(&signal.0).copied();
-        loop {
-            let now = signal_value(signal);
-            let shard = self.shard(signal);
-            let promise = shard.promises.get(&signal.0).copied();
-            if promise == before {
-                return (shard, now, promise);
-            }
-            before = promise;
-        }
+        let table = self.shard(signal).entries();
+        table.promises.get(&signal.0).is_none_or(|promise| promise.outstanding(signal_value(signal)) == 0)
     }
 
     /// Drops the entries of a signal's shard that have nothing outstanding. Their signals may be destroyed, unseen; of one that the
@@ -125,27 +69,31 @@ impl Promises {
         if !memory.is_safe() {
             return;
         }
-        let promises: Vec<(u64, Promise)> =
-            self.shard(signal).promises.iter().map(|(&signal, &promise)| (signal, promise)).collect();
+        let promises: Vec<(u64, Promise)> = self
+            .shard(signal)
+            .entries()
+            .promises
+            .iter()
+            .map(|(&signal, &promise)| (signal, promise))
+            .collect();
         let is_over = |(signal, promise): &(u64, Promise)| {
             let read = memory.read_by_kernel(signal_value_address(Signal(*signal)), 8);
             let value = read.and_then(|bytes| Some(i64::from_ne_bytes(bytes.try_into().ok()?)));
             value.is_some_and(|now| promise.outstanding(now) == 0)
         };
         let over: Vec<(u64, Promise)> = promises.into_iter().filter(is_over).collect();
-        let mut shard = self.shard(signal);
+        let mut table = self.shard(signal).change();
         for (signal, promise) in over {
-            if shard.promises.get(&signal) == Some(&promise) {
-                shard.promises.remove(&signal);
+            if table.promises.get(&signal) == Some(&promise) {
+                table.promises.remove(&signal);
             }
         }
-        shard.crowded = TIDY.max(2 * shard.promises.len());
+        table.crowded = TIDY.max(2 * table.promises.len());
     }
 
-    fn shard(&self, signal: Signal) -> MutexGuard<'_, Shard> {
+    fn shard(&self, signal: Signal) -> &Shard {
         // Signals are blocks of at least 64 bytes.
-        let shard = usize::try_from((signal.0 >> 6) % SHARDS as u64).unwrap_or(0);
-        self.shards[shard].lock()
+        &self.shards[usize::try_from((signal.0 >> 6) % SHARDS as u64).unwrap_or(0)]
     }
 }
 
@@ -207,7 +155,7 @@ mod tests {
         let block = fake.allocate_host(64 * SHARDS as u64 * (TIDY as u64 + 2)).expect("memory");
         let signals: Vec<Signal> = (block..).step_by(64 * SHARDS).take(TIDY).map(Signal).collect();
         let gone = Signal(0x4000_0000);
-        promises.shard(gone).promises.insert(gone.0, Promise { value: 1, count: 1 });
+        promises.shard(gone).change().promises.insert(gone.0, Promise { value: 1, count: 1 });
         for &signal in &signals {
             fake.store_word(signal_value_address(signal), 1);
             promises.note(signal);
@@ -218,9 +166,12 @@ mod tests {
         let last = Signal(block + 64 * SHARDS as u64 * TIDY as u64);
         fake.store_word(signal_value_address(last), 1);
         promises.note(last);
-        let kept = promises.shard(last).promises.len();
+        let kept = promises.shard(last).entries().promises.len();
         assert_eq!(kept, TIDY / 2 + 2, "half of them have ended");
-        assert!(promises.shard(gone).promises.contains_key(&gone.0), "it may be in memory of a driver");
+        assert!(
+            promises.shard(gone).entries().promises.contains_key(&gone.0),
+            "it may be in memory of a driver"
+        );
         assert!(!promises.is_settled(last));
         let unsettled = signals.iter().filter(|&&signal| signal_value(signal) == 1);
         assert!(unsettled.clone().all(|&signal| !promises.is_settled(signal)));
