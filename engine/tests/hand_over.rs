@@ -10,6 +10,11 @@ mod sync {
     pub use loom::sync::MutexGuard;
     pub use loom::sync::atomic::{AtomicBool, Ordering, fence};
 
+    /// What the engine's own comes to.
+    pub fn fence_after_unlock() {
+        fence(Ordering::SeqCst);
+    }
+
     /// The interface of the engine's lock.
     pub struct Mutex<T>(loom::sync::Mutex<T>);
 
@@ -71,11 +76,11 @@ impl Queue {
     fn serve(&self) {
         loop {
             let mut forwarder = self.hand_over.lock();
-            self.hand_over.take_note();
+            self.hand_over.drop_note();
             forwarder.parked = false;
             forwarder.forwarded = self.published.load(Ordering::Acquire);
             drop(forwarder);
-            if !self.hand_over.was_asked() {
+            if !self.hand_over.take_note() {
                 return;
             }
         }

@@ -1,9 +1,9 @@
 //! Work that any thread may ask for and one thread at a time does.
 //!
-//! Who asks leaves a note and tries the lock; who fails goes away, since the holder looks at the note after it let go. No
-//! request is lost between the last look and the release, and nobody waits: `tests/hand_over.rs` tries all interleavings.
+//! Who asks tries the lock; who fails leaves a note, tries once more and goes away, since the holder looks at the note after it let
+//! go. No request is lost between the last look and the release, and nobody waits: `tests/hand_over.rs` tries all interleavings.
 
-use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, fence};
+use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, fence, fence_after_unlock};
 
 /// The state that the work needs, and the note.
 pub(crate) struct HandOver<T> {
@@ -18,30 +18,33 @@ impl<T> HandOver<T> {
 
     /// Does the work, or leaves it to the thread that is at it. `work` runs under the lock; when it gives true, `after` runs
     /// without it.
+    ///
+    /// Only who finds the lock taken writes the note. Between that and the second try is a fence, and so there is between the
+    /// holder's letting go and its look: either the look sees the note, or the second try sees the lock free, or taken by a later
+    /// holder, who looks in turn. Whoever meets nobody pays for the lock alone.
     pub(crate) fn ask(&self, mut work: impl FnMut(&mut T) -> bool, mut after: impl FnMut()) {
-        // A note that this one overwrites is read, and so what its writer had published is seen.
-        self.asked.swap(true, Ordering::SeqCst);
         loop {
-            // The note must be visible before the lock is looked at (and below, the lock free before the note is).
-            fence(Ordering::SeqCst);
-            let Some(mut state) = self.state.try_lock() else {
+            let state = self.state.try_lock().or_else(|| {
+                // A note that this one overwrites is read, and so what its writer had published is seen.
+                self.asked.swap(true, Ordering::AcqRel);
+                fence(Ordering::SeqCst);
+                self.state.try_lock()
+            });
+            let Some(mut state) = state else {
                 return;
             };
-            // Reads the note and so sees what was written before it.
-            self.asked.swap(false, Ordering::SeqCst);
             let more = work(&mut state);
             drop(state);
             if more {
                 after();
             }
-            fence(Ordering::SeqCst);
-            if !self.asked.load(Ordering::SeqCst) {
+            if !self.take_note() {
                 return;
             }
         }
     }
 
-    /// Waits for the lock. Whoever does must ask [`HandOver::was_asked`] after letting it go.
+    /// Waits for the lock. Whoever does must ask [`HandOver::take_note`] after letting it go, and act on it.
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
         self.state.lock()
     }
@@ -51,14 +54,15 @@ impl<T> HandOver<T> {
         &self.state
     }
 
-    /// The holder of the lock is about to do all that was asked for until now.
-    pub(crate) fn take_note(&self) {
-        self.asked.swap(false, Ordering::SeqCst);
+    /// Takes the note, after letting the lock go. True: somebody asked, and what was published before that is seen. The caller
+    /// does what was asked for under the lock, or asks itself.
+    pub(crate) fn take_note(&self) -> bool {
+        fence_after_unlock();
+        self.asked.load(Ordering::Relaxed) && self.asked.swap(false, Ordering::AcqRel)
     }
 
-    /// Whether somebody asked while the lock was held; looked at after letting it go.
-    pub(crate) fn was_asked(&self) -> bool {
-        fence(Ordering::SeqCst);
-        self.asked.load(Ordering::SeqCst)
+    /// The holder of the lock is about to do all that was asked for until now.
+    pub(crate) fn drop_note(&self) {
+        self.asked.swap(false, Ordering::AcqRel);
     }
 }

@@ -211,7 +211,7 @@ impl SoftQueue {
 
     /// Forwards on the worker, which holds the lock. Whatever was rung meanwhile is seen too: the note is taken first.
     pub(crate) fn forward_on_worker(&self, forwarder: &mut Forwarder) -> Stop {
-        self.forwarder.take_note();
+        self.forwarder.drop_note();
         forwarder.parked = false;
         forwarder.attended = false;
         let stop = self.forward(forwarder);
@@ -226,8 +226,8 @@ impl SoftQueue {
         }
     }
 
-    /// Whether a doorbell was rung while the worker held the lock; asked after letting it go.
+    /// Whether a doorbell was rung while the worker held the lock; asked after letting it go. The caller has the queue looked at.
     pub(crate) fn was_rung(&self) -> bool {
-        self.forwarder.was_asked()
+        self.forwarder.take_note()
     }
 }
