@@ -89,11 +89,13 @@ fn target_of(slot: usize) -> *mut c_void {
 }
 
 /// The address to call for the real function of a slot: never null.
+#[inline]
 pub fn real_of(slot: usize) -> *mut c_void {
-    look_up(slot).0
+    known_real(slot).unwrap_or_else(|| look_up(slot).0)
 }
 
 /// The real function of a slot if somebody asked for it already.
+#[inline]
 pub fn known_real(slot: usize) -> Option<*mut c_void> {
     let known = REAL[slot].load(Ordering::Acquire);
     (!known.is_null()).then_some(known)

@@ -227,7 +227,8 @@ impl Engine {
     /// An earlier engine of this process has stopped and the runtime was initialised again: numbers of records and launches go
     /// on from there. Called before the first queue is made.
     pub fn continue_from(&self, earlier: &Self) {
-        self.process.report.continue_from(&earlier.process.report);
+        let earlier_launches = earlier.process.kernels.all_launches();
+        self.process.report.continue_from(&earlier.process.report, earlier_launches);
         self.process.kernels.continue_from(&earlier.process.kernels);
         self.process.matching.store(earlier.process.matching.load(Ordering::Relaxed), Ordering::Relaxed);
     }
@@ -283,7 +284,7 @@ impl Engine {
         // Not before: a free waits for the copies of a window, and a queue is not destroyed under one.
         self.stopped.store(true, Ordering::SeqCst);
         self.agents.iter().for_each(|agent| agent.fence.flush_all(&self.process));
-        self.process.report.summary();
+        self.process.report.summary(self.process.kernels.all_launches());
         left == 0
     }
 

@@ -54,6 +54,11 @@ impl KernelTable {
             earlier.iter().map(|(name, launches)| (name.clone(), count(launches))).collect();
     }
 
+    /// Dispatches so far of all kernels.
+    pub(crate) fn all_launches(&self) -> u64 {
+        self.launches.lock().values().map(|count| count.load(Ordering::Relaxed)).sum()
+    }
+
     pub(crate) fn epoch(&self) -> u64 {
         self.epoch.load(Ordering::Acquire)
     }

@@ -69,7 +69,7 @@ impl Process {
 
     /// `--strict`: a tainted window ends the process.
     pub(crate) fn end_strictly(&self) {
-        self.report.summary();
+        self.report.summary(self.kernels.all_launches());
         eprintln!(
             "hsa-replay: a window left memory that is not one complete pass; ending the process (--strict)"
         );

@@ -13,7 +13,8 @@ pub(crate) struct Report {
     writer: Writer,
     pid: u32,
     next: AtomicU64,
-    filtered: AtomicU64,
+    /// Dispatches under earlier engines of the process that were no candidates.
+    filtered_before: AtomicU64,
     counts: Mutex<Counts>,
     /// The dispatch record that was written last.
     last: Mutex<Option<Record>>,
@@ -34,7 +35,7 @@ impl Report {
             writer,
             pid,
             next: AtomicU64::new(0),
-            filtered: AtomicU64::new(0),
+            filtered_before: AtomicU64::new(0),
             counts: Mutex::new(counts),
             last: Mutex::default(),
             dump_failed: AtomicBool::new(false),
@@ -54,14 +55,11 @@ impl Report {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Numbers go on from those of an earlier engine of the process.
-    pub(crate) fn continue_from(&self, earlier: &Self) {
-        self.next.store(earlier.next.load(Ordering::Relaxed), Ordering::Relaxed);
-    }
-
-    /// A dispatch that the filter leaves out.
-    pub(crate) fn count_filtered(&self) {
-        self.filtered.fetch_add(1, Ordering::Relaxed);
+    /// Numbers go on from those of an earlier engine of the process, under which `launches` were counted.
+    pub(crate) fn continue_from(&self, earlier: &Self, launches: u64) {
+        let candidates = earlier.next.load(Ordering::Relaxed);
+        self.next.store(candidates, Ordering::Relaxed);
+        self.filtered_before.store(launches.saturating_sub(candidates), Ordering::Relaxed);
     }
 
     /// The first pass of a dispatch is about to run.
@@ -106,10 +104,11 @@ impl Report {
         }
     }
 
-    /// The last record.
-    pub(crate) fn summary(&self) {
+    /// The last record. Of all `launches` those were filtered that did not become candidates: forwarding counts each dispatch once.
+    pub(crate) fn summary(&self, launches: u64) {
         let mut summary = self.counts.lock().summary.clone();
-        summary.filtered = self.filtered.load(Ordering::Relaxed);
+        let earlier = self.next.load(Ordering::Relaxed) + self.filtered_before.load(Ordering::Relaxed);
+        summary.filtered = launches.saturating_sub(earlier);
         self.write(&summary.into());
     }
 

@@ -111,5 +111,7 @@ impl HardwareRing {
         self.runtime.store_queue_write_index(self.queue, position.write);
         // A doorbell's value is the index of the last packet.
         self.runtime.store_signal(self.facts.doorbell, (position.write - 1).cast_signed());
+        // The device has read that slot when it was last used: it takes a while to get it back.
+        self.facts.ring.prepare(position.write);
     }
 }

@@ -4,20 +4,20 @@
 //! `launch` are counted here. The common case is a look into the queue's own table of kernels, without a lock.
 
 use super::candidate::{Candidate, Stage};
+use crate::addresses::AddressMap;
 use crate::agent::AgentState;
 use crate::control::Requests;
 use crate::endless::Endless;
 use crate::kernels::Kernel;
 use crate::packet::Packet;
 use crate::sync::{Arc, Ordering};
-use std::collections::HashMap;
 use std::ops::Range;
 
 /// What a queue remembers of kernels and kernarg memory, so that its next dispatch needs no lock.
 #[derive(Debug, Default)]
 pub(crate) struct KernelCache {
     kernels_epoch: u64,
-    kernels: HashMap<u64, Arc<Kernel>>,
+    kernels: AddressMap<Arc<Kernel>>,
     kernarg_epoch: u64,
     kernarg: Range<u64>,
 }
@@ -53,7 +53,6 @@ pub(super) fn select(
         process.settings.launches.selects(ordinal)
     };
     if !selected {
-        process.report.count_filtered();
         return Selection::Forward(kernel.endless);
     }
     let kernel = Arc::clone(kernel);
@@ -65,7 +64,8 @@ pub(super) fn select(
 fn note_kernarg(agent: &AgentState, cache: &mut KernelCache, address: u64) {
     let inventory = &agent.process.inventory;
     let epoch = inventory.kernarg_epoch();
-    if epoch == cache.kernarg_epoch && cache.kernarg.contains(&address) {
+    // A kernel without arguments.
+    if address == 0 || (epoch == cache.kernarg_epoch && cache.kernarg.contains(&address)) {
         return;
     }
     cache.kernarg_epoch = epoch;

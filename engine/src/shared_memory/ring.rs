@@ -1,6 +1,6 @@
 //! A ring of packet slots: the application's (which we consume) or a hardware queue's (which we alone produce).
 
-use super::word::{atomic_u16, atomic_u32, atomic_u64};
+use super::word::{atomic_u16, atomic_u32, atomic_u64, to_usize};
 use crate::packet::{INVALID_HEADER, Packet, SLOT_BYTES};
 use std::sync::atomic::Ordering;
 
@@ -67,7 +67,20 @@ impl Ring {
         }
     }
 
-    /// Writes a packet: its body first, its header last. [`Ring::store_fence`] comes before whatever publishes it.
+    /// Says that a slot will be written soon. A hint without effect on what it holds, and for memory that is not cached none.
+    pub(crate) fn prepare(&self, index: u64) {
+        #[cfg(target_arch = "x86_64")]
+        {
+            use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
+            let slot = std::ptr::with_exposed_provenance::<i8>(to_usize(self.slot(index)));
+            // SAFETY: a prefetch accesses nothing and raises no fault, whatever the address.
+            unsafe { _mm_prefetch::<_MM_HINT_ET0>(slot) };
+        }
+    }
+
+    /// Writes a packet: its body first, its header last. The processor keeps the two in order in host memory. In device memory it
+    /// may not, so that only [`Ring::store_fence`] and an index behind it may publish what is in a hardware ring: a packet processor
+    /// looks at no slot beyond the index.
     pub(crate) fn write(&self, index: u64, packet: &Packet) {
         let slot = self.slot(index);
         for (word, address) in packet.words.iter().zip((slot..).step_by(8)).skip(1) {
@@ -78,7 +91,6 @@ impl Ring {
         let (low, high) = (packet.words[0] as u32, (packet.words[0] >> 32) as u32);
         // SAFETY: as above; the second half of the first word is body.
         unsafe { atomic_u32(slot + 4) }.store(high, Ordering::Relaxed);
-        Self::store_fence();
         // SAFETY: as above; header and setup are one aligned 32-bit word.
         unsafe { atomic_u32(slot) }.store(low, Ordering::Release);
     }
