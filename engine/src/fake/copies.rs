@@ -4,6 +4,7 @@ use super::{Event, Fake, Fault, Operation, State, value};
 use crate::handles::Signal;
 use crate::runtime::Copy;
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -45,7 +46,8 @@ pub(super) fn start(fake: &Arc<Fake>) {
             match state.copies.queue.pop_front() {
                 None => fake.changed.wait(&mut state),
                 Some((copy, completion, fault)) => {
-                    let failed = fault == Some(Fault::FailLate);
+                    let hits = |range: &Range<u64>| copy.to < range.end && range.start < copy.to + copy.bytes;
+                    let failed = fault == Some(Fault::FailLate) || state.broken.iter().any(hits);
                     if !failed {
                         perform(&mut state, &copy);
                     }

@@ -21,6 +21,7 @@ use crate::handles::{Executable, Signal};
 use crate::runtime::{DeviceMemory, LoadedCodeObject};
 use parking_lot::{Condvar, Mutex};
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -77,6 +78,8 @@ pub(crate) struct State {
     pause: Option<(Operation, u64, bool)>,
     faults: Vec<(Operation, u64, Fault)>,
     counts: HashMap<Operation, u64>,
+    /// Device memory that no copy can write to.
+    pub(super) broken: Vec<Range<u64>>,
     pub(super) signals: HashSet<u64>,
     /// With those that are destroyed.
     pub(super) ever_signals: HashSet<u64>,
@@ -149,6 +152,11 @@ impl Fake {
         let mut state = self.state.lock();
         let done = state.counts.get(&operation).copied().unwrap_or(0);
         state.faults.push((operation, done + nth, fault));
+    }
+
+    /// Makes every copy to this device memory fail.
+    pub(crate) fn break_memory(&self, broken: Range<u64>) {
+        self.state.lock().broken.push(broken);
     }
 
     /// Makes the n-th call of a kind from now on (from 0) wait, on its thread, for [`Fake::resume`].

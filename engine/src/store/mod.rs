@@ -93,7 +93,7 @@ impl Trouble {
 pub(crate) struct WrittenBack {
     /// Bytes copied.
     pub(crate) bytes: u64,
-    /// Parts that were not written completely although their region is there.
+    /// Parts that were not written completely although their region is there, by address.
     pub(crate) failed: Vec<(usize, Range<u64>)>,
     /// Regions that were gone.
     pub(crate) gone: Vec<usize>,
@@ -108,19 +108,22 @@ impl WrittenBack {
         let moves = plan.moves_for(parts, true);
         let mut alone = Vec::new();
         for (each, copied) in moves.iter().zip(copy(&moves)) {
-            if copied == Copied::Gone && each.regions.len() > 1 {
-                // Its neighbours are still there.
+            if matches!(copied, Copied::Gone | Copied::Failed) && each.regions.len() > 1 {
+                // What is wrong with one of them need not be wrong with its neighbours.
                 alone.extend(parts[each.parts.clone()].iter().cloned());
             } else {
                 back.note(each, copied, parts);
             }
         }
-        if !alone.is_empty() && !back.stuck {
+        if back.stuck {
+            back.failed.extend(alone);
+        } else if !alone.is_empty() {
             let moves = plan.moves_for(&alone, false);
             for (each, copied) in moves.iter().zip(copy(&moves)) {
                 back.note(each, copied, &alone);
             }
         }
+        back.failed.sort_by_key(|(region, range)| (*region, range.start));
         back
     }
 

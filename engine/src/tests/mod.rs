@@ -18,6 +18,7 @@ mod going;
 mod hostcall;
 mod hung_copies;
 mod life;
+mod neighbours;
 mod passes;
 mod records;
 mod rig;

@@ -1,7 +1,7 @@
 //! Where snapshots are kept: the tier is chosen by room and budget, and the application notices none of it.
 
 use super::rig::{COUNT, Rig, SCALE};
-use crate::fake::{Event, Fault, GPU, Operation};
+use crate::fake::{Fault, GPU, Operation};
 use hsa_replay_contract::record::Tier;
 use hsa_replay_contract::{Dispatch, Outcome, Reason};
 use std::sync::Arc;
@@ -273,84 +273,4 @@ fn the_agents_memory_is_not_kept_where_it_is_scarce_nor_taken_to_the_last_byte()
     let (records, _) = rig.finish();
     let tiers: Vec<_> = records.iter().map(|record| tier(record).expect("taken")).collect();
     assert_eq!(tiers, [Tier::Device, Tier::Device, Tier::Host, Tier::Host]);
-}
-
-/// Ten neighbours of 100 bytes each, and a kernel that adds one to the first byte of those that are there.
-fn neighbours(rig: &Rig) -> Vec<u64> {
-    let addresses: Vec<u64> = (0..10).map(|at| 0x7_0000_0000 + at * 4096).collect();
-    for &address in &addresses {
-        rig.fake.machine(|machine| machine.allocate_at(address, 100));
-        rig.track(address, 100);
-    }
-    let all = addresses.clone();
-    rig.fake.kernel(rig.kernel(SCALE), move |machine, _| {
-        for &address in &all {
-            if let Some(memory) = machine.slice(address, 100) {
-                memory[0] += 1;
-            }
-        }
-    });
-    addresses
-}
-
-#[test]
-fn neighbours_are_copied_together() {
-    let rig = Rig::new();
-    let addresses = neighbours(&rig);
-    let queue = rig.queue(16);
-    queue.run(SCALE, &[addresses[0], addresses[0], 0]);
-    for &address in &addresses {
-        assert_eq!(rig.fake.machine(|machine| machine.read(address, 100)[0]), 1);
-    }
-    let copies = |event: &Event, wanted| {
-        matches!(event, Event::Copied { operation, device, .. }
-            if *operation == wanted && (addresses[0]..addresses[9] + 100).contains(device))
-    };
-    let events = rig.fake.events();
-    let count = |wanted| events.iter().filter(|event| copies(event, wanted)).count();
-    // The snapshot and three comparisons; two restores.
-    assert_eq!((count(Operation::CopyToHost), count(Operation::CopyToDevice)), (4, 2));
-    rig.finish();
-}
-
-#[test]
-fn neighbours_of_memory_that_is_freed_during_the_window_are_put_back() {
-    for check in ["1", "0"] {
-        let rig = Rig::with(&[("CHECK", check)]);
-        let addresses = neighbours(&rig);
-        let queue = rig.queue(16);
-        rig.fake.hold_kernel(rig.kernel(SCALE));
-        let signal = queue.dispatch(SCALE, &[addresses[0], addresses[0], 0]);
-        rig.fake.wait_for_held(rig.kernel(SCALE));
-        rig.free(addresses[4]);
-        rig.fake.release();
-        queue.wait(signal);
-        for &address in addresses.iter().filter(|&&address| address != addresses[4]) {
-            assert_eq!(rig.fake.machine(|machine| machine.read(address, 100)[0]), 1, "{address:#x}");
-        }
-        let (records, _) = rig.finish();
-        assert_eq!((records[0].outcome, records[0].passes.len()), (Outcome::Replayed, 3));
-        assert_eq!(records[0].restore.expect("restored").skipped, if check == "1" { 0 } else { 2 });
-    }
-}
-
-#[test]
-fn memory_freed_before_it_is_copied_is_left_out_and_its_neighbours_are_captured() {
-    let rig = Rig::new();
-    let addresses = neighbours(&rig);
-    let queue = rig.queue(16);
-    // The snapshot's arena is allocated when its plan is made. The first block is the arguments'.
-    rig.fake.pause(Operation::AllocateHost, 1);
-    let signal = queue.dispatch(SCALE, &[addresses[0], addresses[0], 0]);
-    rig.fake.wait_for_pause();
-    rig.free(addresses[4]);
-    rig.fake.resume();
-    queue.wait(signal);
-    for &address in addresses.iter().filter(|&&address| address != addresses[4]) {
-        assert_eq!(rig.fake.machine(|machine| machine.read(address, 100)[0]), 1, "{address:#x}");
-    }
-    let (records, _) = rig.finish();
-    assert_eq!((records[0].outcome, records[0].passes.len()), (Outcome::Replayed, 3));
-    // Nine of them, and the module's variables.
-    assert_eq!(records[0].snapshot.expect("taken").regions, 10);
 }
