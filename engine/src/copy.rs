@@ -63,17 +63,17 @@ pub(crate) struct Mover<'a> {
 #[must_use = "copies must be waited for with Mover::land"]
 pub(crate) struct Batch<'a> {
     jobs: Vec<Job<'a>>,
-    flying: Vec<InFlight>,
+    flying: Vec<InFlight<'a>>,
     results: Vec<Copied>,
     /// When its copies, if they are not done, count as stuck.
     end: Instant,
 }
 
 #[derive(Debug)]
-struct InFlight {
+struct InFlight<'a> {
     at: usize,
     completion: Completion,
-    held: Vec<Held>,
+    held: Held<'a>,
 }
 
 impl<'a> Mover<'a> {
@@ -163,8 +163,7 @@ impl<'a> Mover<'a> {
                 batch.results[at..].fill(Copied::Late);
                 break;
             }
-            let held: Option<Vec<Held>> = job.regions.iter().map(Region::hold).collect();
-            let Some(held) = held else {
+            let Some(held) = Held::all(job.regions) else {
                 batch.results[at] = Copied::Gone;
                 continue;
             };

@@ -3,7 +3,7 @@
 use crate::agent::AgentState;
 use crate::fence::{self, FencedCopy, SyncCopy};
 use crate::handles::{Agent, Executable, HardwareQueue, Pool, Signal};
-use crate::inventory::{Classifier, Closed, Inventory, Later, Record, Region};
+use crate::inventory::{Classifier, Closed, Inventory, Record, Region};
 use crate::process::Process;
 use crate::queue::SoftQueue;
 use crate::report::Report;
@@ -333,7 +333,7 @@ impl Engine {
             return;
         };
         let region = Arc::clone(&record.region);
-        Later::act([&region], move || {
+        Region::when_not_copied([&region], move || {
             if !free() {
                 tracing::warn!("memory at {:#x} could not be freed after a copy of it", record.region.base);
                 process.inventory.put_back_excluded(&record);
@@ -453,7 +453,7 @@ impl Engine {
     /// For an executable whose destruction [`Destroying::is_late`]: `destroy` makes the real call when its memory is not being copied
     /// any more, on a thread of the engine's or on this one.
     pub fn destroy_later(&self, destroying: &Destroying, destroy: impl FnOnce() + Send + 'static) {
-        Later::act(&destroying.regions, destroy);
+        Region::when_not_copied(&destroying.regions, destroy);
     }
 }
 

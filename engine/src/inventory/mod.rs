@@ -4,13 +4,14 @@
 //! real call, so that the address can be given out again at any time without confusion.
 
 mod classify;
+mod in_use;
 mod mappings;
 mod overlays;
 mod region;
 
 pub(crate) use classify::Classifier;
 pub(crate) use mappings::Closed;
-pub(crate) use region::{Asked, Exclusion, Held, Later, Physical, Pin, Region, RegionKind};
+pub(crate) use region::{Asked, Exclusion, Held, Physical, Pin, Region, RegionKind};
 
 use crate::handles::Agent;
 use crate::sync::{Arc, AtomicU64, Ordering, RwLock};
@@ -172,18 +173,26 @@ impl Inventory {
 
     /// The allocations of an agent that a window captures, by address. Of mappings of the same physical memory only the first.
     pub(crate) fn trackable(&self, agent: Agent) -> Vec<Arc<Region>> {
-        let mut mapped = HashSet::new();
-        self.records
-            .read()
-            .values()
-            .filter(|record| record.region.owner == agent && record.exclusion().is_none())
-            .filter(|record| record.region.bytes > 0)
-            .filter(|Record { region, .. }| {
-                region.physical().is_none_or(|physical| mapped.insert((physical, region.bytes)))
-            })
-            .map(|record| Arc::clone(&record.region))
-            .collect()
+        captured(&self.records.read(), agent).map(Arc::clone).collect()
     }
+
+    /// Bytes of [`Inventory::trackable`].
+    pub(crate) fn trackable_bytes(&self, agent: Agent) -> u64 {
+        captured(&self.records.read(), agent).map(|region| region.bytes).sum()
+    }
+}
+
+/// What a window of an agent captures.
+fn captured(records: &BTreeMap<u64, Record>, agent: Agent) -> impl Iterator<Item = &Arc<Region>> {
+    let mut mapped = HashSet::new();
+    records
+        .values()
+        .filter(move |record| record.region.owner == agent && record.region.bytes > 0)
+        .filter(|record| record.exclusion().is_none())
+        .map(|record| &record.region)
+        .filter(move |region| {
+            region.physical().is_none_or(|physical| mapped.insert((physical, region.bytes)))
+        })
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! One region of memory that a window may capture: a live allocation or a writable segment of loaded code.
 
+use super::in_use::{InUse, Later};
 use crate::code::ModuleRegion;
 use crate::handles::Agent;
-use crate::sync::{Arc, AtomicBool, AtomicU8, AtomicUsize, Condvar, Mutex, Ordering};
+use crate::sync::{Arc, AtomicU8, Ordering};
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -71,71 +72,13 @@ pub(crate) struct Region {
     pub(crate) base: u64,
     pub(crate) bytes: u64,
     pub(crate) owner: Agent,
-    gone: AtomicBool,
-    used: Mutex<Use>,
-    unused: Condvar,
+    in_use: InUse,
     /// Found out after allocation.
     excluded: OnceLock<Exclusion>,
     /// What the program asks for: 0 nothing, 1 and 2 as [`Asked`].
     asked: AtomicU8,
     /// Whether the runtime agrees with what the call said.
     confirmed: OnceLock<bool>,
-}
-
-/// Who is at the memory of a region.
-#[derive(Debug, Default)]
-struct Use {
-    /// Copies of it under way.
-    copies: usize,
-    /// Windows that are about to put it back, or at it.
-    pins: usize,
-    /// It goes when they are through; no more come.
-    is_leaving: bool,
-    /// What is done when the last copy has ended.
-    then: Vec<Later>,
-}
-
-/// Something that is done when the last copy of several regions has ended, by whoever ends it: a free on a thread that may
-/// not wait.
-#[derive(Clone)]
-pub(crate) struct Later(Arc<Postponed>);
-
-struct Postponed {
-    /// Regions that are being copied, and one more while they are counted.
-    left: AtomicUsize,
-    act: Mutex<Option<Box<dyn FnOnce() + Send>>>,
-}
-
-impl std::fmt::Debug for Later {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Later").field(&self.0.left).finish()
-    }
-}
-
-impl Later {
-    /// Acts when no copy of these regions is under way, which may be now. None begins: the regions are gone.
-    pub(crate) fn act<'a>(
-        regions: impl IntoIterator<Item = &'a Arc<Region>>,
-        act: impl FnOnce() + Send + 'static,
-    ) {
-        let act: Box<dyn FnOnce() + Send> = Box::new(act);
-        let later = Self(Arc::new(Postponed { left: AtomicUsize::new(1), act: Mutex::new(Some(act)) }));
-        for region in regions {
-            let mut used = region.used.lock();
-            if used.copies > 0 {
-                later.0.left.fetch_add(1, Ordering::AcqRel);
-                used.then.push(later.clone());
-            }
-        }
-        later.settle();
-    }
-
-    fn settle(&self) {
-        if self.0.left.fetch_sub(1, Ordering::AcqRel) == 1 {
-            let act = self.0.act.lock().take();
-            act.into_iter().for_each(|act| act());
-        }
-    }
 }
 
 impl Region {
@@ -145,9 +88,7 @@ impl Region {
             base,
             bytes,
             owner,
-            gone: AtomicBool::new(false),
-            used: Mutex::default(),
-            unused: Condvar::new(),
+            in_use: InUse::new(),
             excluded: OnceLock::new(),
             asked: AtomicU8::new(0),
             confirmed: OnceLock::new(),
@@ -176,61 +117,43 @@ impl Region {
         (self.base..self.end()).contains(&address)
     }
 
-    /// Holds the memory for a copy of one chunk; `None` when it is gone.
-    pub(crate) fn hold(self: &Arc<Self>) -> Option<Held> {
-        let mut used = self.used.lock();
-        if self.is_gone() {
-            return None;
-        }
-        used.copies += 1;
-        Some(Held { region: Arc::clone(self) })
-    }
-
     /// Keeps what it stands for until it has been put back as a whole; `None` when it is gone or about to go.
     pub(crate) fn pin(self: &Arc<Self>) -> Option<Pin> {
-        let mut used = self.used.lock();
-        if self.is_gone() || used.is_leaving {
-            return None;
-        }
-        used.pins += 1;
-        Some(Pin { region: Arc::clone(self) })
+        self.in_use.pin().then(|| Pin { region: Arc::clone(self) })
     }
 
     pub(crate) fn is_gone(&self) -> bool {
-        self.gone.load(Ordering::Acquire)
+        self.in_use.is_gone()
     }
 
     /// The memory is about to go: no copy of it begins any more, and the one under way is waited for. If it stays after all, a
     /// successor stands for it: windows have gone on without this region.
     pub(crate) fn retire(&self) {
-        let mut used = self.used.lock();
-        self.gone.store(true, Ordering::Release);
-        while used.copies > 0 {
-            self.unused.wait(&mut used);
-        }
+        self.in_use.retire();
     }
 
-    /// The same on a thread that does not wait: copies may still be under way, see [`Later`].
+    /// The same on a thread that does not wait: copies may still be under way, see [`Region::when_not_copied`].
     pub(crate) fn retire_at_once(&self) {
-        let _used = self.used.lock();
-        self.gone.store(true, Ordering::Release);
+        self.in_use.retire_at_once();
     }
 
     /// Whether a copy of it is under way.
     pub(crate) fn is_being_copied(&self) -> bool {
-        self.used.lock().copies > 0
+        self.in_use.is_being_copied()
     }
 
-    /// The same for memory that stays, at another address or with other rights: what a window has left there is put back first,
-    /// all of it.
+    /// Acts when no copy of these regions, which are gone, is under way: now, or on the thread that ends the last one.
+    pub(crate) fn when_not_copied<'a>(
+        regions: impl IntoIterator<Item = &'a Arc<Self>>,
+        act: impl FnOnce() + Send + 'static,
+    ) {
+        Later::act(regions.into_iter().map(|region| &region.in_use), act);
+    }
+
+    /// As [`Region::retire`] for memory that stays, at another address or with other rights: what a window has left there is put
+    /// back first, all of it.
     pub(crate) fn retire_unpinned(&self) {
-        let mut used = self.used.lock();
-        used.is_leaving = true;
-        while used.pins > 0 {
-            self.unused.wait(&mut used);
-        }
-        drop(used);
-        self.retire();
+        self.in_use.retire_unpinned();
     }
 
     /// The physical memory behind a mapping.
@@ -278,18 +201,22 @@ impl Region {
 
 /// Memory that is being copied and does not go away meanwhile.
 #[derive(Debug)]
-pub(crate) struct Held {
-    region: Arc<Region>,
+pub(crate) struct Held<'a> {
+    regions: &'a [Arc<Region>],
 }
 
-impl Drop for Held {
+impl<'a> Held<'a> {
+    /// Holds the memory of all these regions for one copy; `None` when any is gone.
+    pub(crate) fn all(regions: &'a [Arc<Region>]) -> Option<Self> {
+        let gone = regions.iter().position(|region| !region.in_use.begin_copy());
+        let held = Held { regions: &regions[..gone.unwrap_or(regions.len())] };
+        gone.is_none().then_some(held)
+    }
+}
+
+impl Drop for Held<'_> {
     fn drop(&mut self) {
-        let mut used = self.region.used.lock();
-        used.copies -= 1;
-        let then = if used.copies == 0 { std::mem::take(&mut used.then) } else { Vec::new() };
-        drop(used);
-        self.region.unused.notify_all();
-        then.iter().for_each(Later::settle);
+        self.regions.iter().for_each(|region| region.in_use.end_copy());
     }
 }
 
@@ -301,7 +228,6 @@ pub(crate) struct Pin {
 
 impl Drop for Pin {
     fn drop(&mut self) {
-        self.region.used.lock().pins -= 1;
-        self.region.unused.notify_all();
+        self.region.in_use.unpin();
     }
 }

@@ -22,6 +22,10 @@ fn bases(inventory: &Inventory) -> Vec<u64> {
     inventory.trackable(GPU).iter().map(|region| region.base).collect()
 }
 
+fn hold(region: &Arc<Region>) -> Option<Held<'_>> {
+    Held::all(std::slice::from_ref(region))
+}
+
 #[test]
 fn an_allocation_is_captured_from_its_call_to_its_free() {
     let inventory = inventory();
@@ -53,7 +57,7 @@ fn the_same_address_allocated_again_is_another_region() {
     let second = inventory.trackable(GPU).remove(0);
     assert!(first.is_gone() && !second.is_gone());
     assert!(!Arc::ptr_eq(&first, &second));
-    assert!(first.hold().is_none());
+    assert!(hold(&first).is_none());
 }
 
 #[test]
@@ -210,7 +214,7 @@ fn a_free_waits_for_the_chunk_being_copied_and_no_copy_begins_after_it() {
     let inventory = std::sync::Arc::new(inventory());
     allocate(&inventory, 0x1000, 0x100);
     let region = inventory.trackable(GPU).remove(0);
-    let copying = region.hold().expect("live");
+    let copying = hold(&region).expect("live");
     let freeing = std::thread::spawn({
         let inventory = std::sync::Arc::clone(&inventory);
         move || inventory.remove(0x1000, true).is_some()
@@ -221,7 +225,22 @@ fn a_free_waits_for_the_chunk_being_copied_and_no_copy_begins_after_it() {
     assert!(!freeing.is_finished(), "the free goes on although a copy holds the memory");
     drop(copying);
     assert!(freeing.join().expect("no panic"));
-    assert!(region.hold().is_none());
+    assert!(hold(&region).is_none());
+}
+
+#[test]
+fn regions_are_held_together_or_not_at_all() {
+    let inventory = inventory();
+    for address in [0x1000, 0x2000, 0x3000] {
+        allocate(&inventory, address, 0x100);
+    }
+    let regions = inventory.trackable(GPU);
+    let held = Held::all(&regions).expect("live");
+    assert!(regions.iter().all(|region| region.is_being_copied()));
+    drop(held);
+    assert!(inventory.remove(0x2000, true).is_some());
+    assert!(Held::all(&regions).is_none());
+    assert!(!regions.iter().any(|region| region.is_being_copied()), "a free would wait for ever");
 }
 
 #[test]
@@ -335,12 +354,12 @@ fn a_change_of_access_waits_until_the_memory_is_put_back_as_a_whole() {
             std::hint::spin_loop();
         }
         for _ in 0..3 {
-            assert!(region.hold().is_some(), "a chunk of {address:#x} is left as the window's pass made it");
+            assert!(hold(&region).is_some(), "a chunk of {address:#x} is left as the window's pass made it");
         }
         assert!(!region.is_gone() && !ending.is_finished(), "the call goes on although it is being put back");
         drop(pin);
         ending.join().expect("no panic");
-        assert!(region.pin().is_none() && region.hold().is_none());
+        assert!(region.pin().is_none() && hold(&region).is_none());
     }
     map(&inventory, 0x7000, 0x100, 3);
     inventory.access(0x7000..0x7100, Access { agent: GPU, writes: true });
@@ -355,19 +374,19 @@ fn a_free_that_may_not_wait_is_done_when_the_copies_have_ended() {
         allocate(&inventory, address, 0x100);
     }
     let regions = inventory.trackable(GPU);
-    let copies: Vec<_> = regions.iter().map(|region| region.hold().expect("live")).collect();
+    let copies: Vec<_> = regions.iter().map(|region| hold(region).expect("live")).collect();
     assert!(inventory.remove(0x1000, false).is_some() && inventory.remove(0x2000, false).is_some());
-    assert!(regions.iter().all(|region| region.hold().is_none() && region.is_being_copied()));
+    assert!(regions.iter().all(|region| hold(region).is_none() && region.is_being_copied()));
     let freed = Arc::new(AtomicU64::new(0));
     let count = Arc::clone(&freed);
-    Later::act(&regions, move || _ = count.fetch_add(1, Ordering::SeqCst));
+    Region::when_not_copied(&regions, move || _ = count.fetch_add(1, Ordering::SeqCst));
     for copy in copies {
         assert_eq!(freed.load(Ordering::SeqCst), 0, "a device may still be at it");
         drop(copy);
     }
     assert_eq!(freed.load(Ordering::SeqCst), 1);
     let count = Arc::clone(&freed);
-    Later::act(&regions, move || _ = count.fetch_add(1, Ordering::SeqCst));
+    Region::when_not_copied(&regions, move || _ = count.fetch_add(1, Ordering::SeqCst));
     assert_eq!(freed.load(Ordering::SeqCst), 2, "nobody is at it");
 }
 

@@ -105,21 +105,22 @@ impl Window<'_> {
         let modules = self.process.code.regions(agent);
         regions.extend(modules.map_err(|problem| Refusal::with(Reason::EnumerationFailed, problem))?);
         regions.sort_by_key(|region| (region.base, std::cmp::Reverse(region.bytes)));
-        let mut end = 0;
-        for region in &regions {
-            if region.base < end && region.end() > end {
-                let detail = format!("two owners for the memory at {:#x}", region.base);
-                return Err(Refusal::with(Reason::SnapshotIncomplete, detail));
-            }
-            end = end.max(region.end());
-        }
-        let mut end = 0;
+        let (mut end, mut owned_twice) = (0, None);
         regions.retain(|region| {
             let inside = region.base < end;
+            if inside && region.end() > end {
+                owned_twice.get_or_insert(region.base);
+            }
             end = end.max(region.end());
             !inside
         });
-        Ok(regions)
+        match owned_twice {
+            Some(base) => {
+                let detail = format!("two owners for the memory at {base:#x}");
+                Err(Refusal::with(Reason::SnapshotIncomplete, detail))
+            }
+            None => Ok(regions),
+        }
     }
 
     /// Packets that wait in software have live arguments too.
@@ -131,9 +132,9 @@ impl Window<'_> {
 
     /// Refuses before anything waits for the window: what is captured now, and the modules, are more than the budget.
     pub(super) fn refuse_over_budget(&self, modules: &[Arc<Region>]) -> Result<(), Refusal> {
-        let captured = self.process.inventory.trackable(self.agent.agent);
-        let bytes = captured.iter().chain(modules).map(|region| region.bytes).sum();
-        self.check_budget(&self.agent.workspace.lock().tiers, bytes)
+        let captured = self.process.inventory.trackable_bytes(self.agent.agent);
+        let of_modules: u64 = modules.iter().map(|region| region.bytes).sum();
+        self.check_budget(&self.agent.workspace.lock().tiers, captured + of_modules)
     }
 
     fn check_budget(&self, tiers: &Tiers, bytes: u64) -> Result<(), Refusal> {
