@@ -63,7 +63,7 @@ pub(super) static ROWS: &[Row] = &[
     row(0x32, "v_fract_f64", float64::v_fract_f64),
     row(0x33, "v_frexp_exp_i32_f32", float32::v_frexp_exp_i32_f32),
     row(0x34, "v_frexp_mant_f32", float32::v_frexp_mant_f32),
-    row(0x35, "v_clrexcp", lane::v_nop),
+    row(0x35, "v_clrexcp", lane::v_clrexcp),
     row(0x37, "v_screen_partition_4se_b32", lane::v_screen_partition_4se_b32),
     row(0x39, "v_cvt_f16_u16", convert::v_cvt_f16_u16),
     row(0x3a, "v_cvt_f16_i16", convert::v_cvt_f16_i16),

@@ -1,7 +1,7 @@
 //! Arithmetic exceptions: what is recorded in TRAPSTS, and traps on it.
 
-use super::support::{CODE, Rig, sopk, v, vop1, vop2, vop3, vop3p};
-use crate::Exception;
+use super::support::{CODE, Rig, sop1, sopk, v, vop1, vop2, vop3, vop3p};
+use crate::{Exception, Target};
 
 const INVALID: u32 = 1;
 const DENORMAL: u32 = 2;
@@ -87,6 +87,63 @@ pub(super) fn single_precision_records_what_ieee_raises() {
     ] {
         assert_eq!(singles(code, values), expected, "{code:x?} of {values:?}");
     }
+}
+
+#[test]
+pub(super) fn a_quotient_out_of_range_has_over_or_underflowed() {
+    let fixup = vop3("v_div_fixup_f32", 8, [v(0), v(2), v(4)]);
+    assert_eq!(singles(&fixup, [1.0, 1e-20, 1e30]), OVERFLOW | INEXACT);
+    assert_eq!(singles(&fixup, [1.0, 1e30, 1e-20]), UNDERFLOW | INEXACT);
+    assert_eq!(singles(&fixup, [1.0, 1e30, 0.0]), 0, "zero is exact");
+    assert_eq!(singles(&fixup, [1.0, f32::INFINITY, 1e-20]), 0, "and so is the quotient by infinity");
+    assert_eq!(singles(&fixup, [1.0, 1e-20, f32::INFINITY]), 0);
+    let fixup = vop3("v_div_fixup_f64", 8, [v(0), v(2), v(4)]);
+    assert_eq!(doubles(&fixup, [1.0, 1e-200, 1e200]), OVERFLOW | INEXACT);
+    assert_eq!(doubles(&fixup, [1.0, 1e200, 1e-200]), UNDERFLOW | INEXACT);
+}
+
+#[test]
+pub(super) fn the_last_step_of_a_division_raises_what_its_moved_result_raises() {
+    let fmas = |moves: bool, values: [f32; 3]| {
+        let set = [sop1("s_mov_b64", 106, if moves { 193 } else { 128 })];
+        singles(&[&set[..], &vop3("v_div_fmas_f32", 8, [v(0), v(2), v(4)])].concat(), values)
+    };
+    // The quotient is at least 2 and moved up by 2^64, or less and moved down.
+    assert_eq!(fmas(true, [1.0, 0.0, 1e30]), OVERFLOW | INEXACT);
+    assert_eq!(fmas(false, [1.0, 0.0, 1e30]), 0);
+    assert_eq!(fmas(true, [1.0, 0.0, 1e-20]), UNDERFLOW | INEXACT);
+    assert_eq!(fmas(true, [1.0, 0.0, 1.0]), 0);
+    assert_eq!(fmas(true, [1.0, 1e-20, 1.0]), INEXACT);
+    let set = [sop1("s_mov_b64", 106, 193)];
+    let fmas = [&set[..], &vop3("v_div_fmas_f64", 8, [v(0), v(2), v(4)])].concat();
+    assert_eq!(doubles(&fmas, [1.0, 0.0, 1e300]), OVERFLOW | INEXACT);
+    assert_eq!(doubles(&fmas, [1.0, 0.0, 1e-300]), UNDERFLOW | INEXACT);
+}
+
+#[test]
+pub(super) fn zero_times_infinity_is_no_invalid_operation_of_the_legacy_forms() {
+    let multiply = vop3("v_mul_legacy_f32", 8, [v(0), v(2), 0]);
+    assert_eq!(singles(&multiply, [0.0, f32::INFINITY, 0.0]), 0);
+    assert_eq!(singles(&multiply, [f32::MAX, 2.0, 0.0]), OVERFLOW | INEXACT);
+    let mut rig = Rig::of(Target::Gfx90a);
+    rig.wave.config.records_exceptions = true;
+    rig.set(0, |_| 0);
+    rig.set(2, |_| f32::INFINITY.to_bits());
+    rig.set(4, |_| 1f32.to_bits());
+    rig.run(
+        &[&vop3("v_mad_legacy_f32", 8, [v(0), v(2), v(4)])[..], &[sopk("s_getreg_b32", 0, EXCP)]].concat(),
+    );
+    assert_eq!(rig.wave.sgpr(0), 0);
+}
+
+#[test]
+pub(super) fn the_vector_unit_clears_what_it_recorded() {
+    let code = [vop1("v_rcp_f32", 8, v(0)), vop1("v_clrexcp", 0, 0)];
+    assert_eq!(singles(&code, [0.0; 3]), 0);
+    // What is not arithmetic stays.
+    let set = [sopk("s_setreg_imm32_b32", 0, EXCP), 0x1ff];
+    let code = [&set[..], &[vop1("v_clrexcp", 0, 0)]].concat();
+    assert_eq!(singles(&code, [1.0; 3]), 0x180);
 }
 
 #[test]

@@ -17,10 +17,10 @@ use crate::operand::Ty;
 
 vector_ops! {
     v_div_fixup_f32(a: f32, b: f32, c: f32) -> f32 {
-        fixup(a, b, c, range(biased32(c) - biased32(b), -150, 129), [f32::INFINITY, 0.0], f32::copysign)
+        fixup(a, b, c, quotient32(c.to_bits().into(), b.to_bits().into()), [f32::INFINITY, 0.0], f32::copysign)
     }
     v_div_fixup_f64(a: f64, b: f64, c: f64) -> f64 {
-        fixup(a, b, c, range(biased64(c) - biased64(b), -1075, 1025), [f64::INFINITY, 0.0], f64::copysign)
+        fixup(a, b, c, quotient64(c.to_bits().into(), b.to_bits().into()), [f64::INFINITY, 0.0], f64::copysign)
     }
     v_div_fixup_f16(a: F16, b: F16, c: F16) -> F16 [op_sel: true] { fixup16(a, b, c) }
     v_div_fixup_legacy_f16(a: F16, b: F16, c: F16) -> F16 { fixup16(a, b, c) }
@@ -33,7 +33,7 @@ fn fixup16(a: F16, b: F16, c: F16) -> F16 {
 
 /// Whether the exponents alone put a quotient out of its format's range.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Range {
+pub(super) enum Range {
     /// Below half the least denormal.
     Below,
     Inside,
@@ -41,7 +41,19 @@ enum Range {
     Above,
 }
 
-fn range(difference: i32, low: i32, high: i32) -> Range {
+/// What the exponents of a numerator's and a denominator's bits say.
+pub(super) fn quotient32(numerator: u128, denominator: u128) -> Range {
+    range(numerator >> 23 & 0xff, denominator >> 23 & 0xff, -150, 129)
+}
+
+/// The same for double precision.
+pub(super) fn quotient64(numerator: u128, denominator: u128) -> Range {
+    range(numerator >> 52 & 0x7ff, denominator >> 52 & 0x7ff, -1075, 1025)
+}
+
+#[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "exponents have 11 bits")]
+fn range(numerator: u128, denominator: u128, low: i32, high: i32) -> Range {
+    let difference = numerator as i32 - denominator as i32;
     if difference < low {
         Range::Below
     } else if difference >= high {

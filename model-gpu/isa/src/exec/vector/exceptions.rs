@@ -6,15 +6,22 @@
 //! - additions, products, multiply-adds and conversions to a narrower or an integer format: as IEEE 754 has it, tiny after
 //!   rounding; a result that MODE flushes to zero has underflowed;
 //! - reciprocals, roots and logarithms: invalid and divide by zero, but never inexact, as they are approximations;
-//!   `v_rcp_iflag_f32` an integer division by zero only; `v_div_fixup` invalid and division by zero of its division, not over- and underflow;
+//!   `v_rcp_iflag_f32` an integer division by zero only;
+//! - `v_div_fmas`: as the multiply-add and the move of its result together have it, which round once; `v_div_fixup`: invalid and
+//!   division by zero of its division, and over- or underflow where the exponents alone put the quotient out of range;
+//! - `v_mul_legacy_f32` and `v_mad_legacy_f32`: zero times anything is an exact zero;
 //! - everything else on floats (minimum, comparison, rounding): invalid for a signaling NaN;
 //! - input denormal: for a denormal source that MODE does not flush.
 //!
 //! Matrix and dot products raise nothing.
+//!
+//! The manuals say of the division steps no more than that they have flags, and of the legacy forms nothing: what these raise
+//! here follows from their results.
 
-use rustc_apfloat::ieee::{Double, Half, Single};
+use rustc_apfloat::ieee::{Double, Half, Quad, Single};
 use rustc_apfloat::{Float, FloatConvert, Round as SoftRound, Status, StatusAnd};
 
+use super::division::{Range, quotient32, quotient64};
 use super::operand::{Fetch, write_mask};
 use super::packed::{half_row, single_row};
 use crate::exec::Context;
@@ -41,8 +48,13 @@ enum Class {
     SubtractReversed,
     Multiply,
     Fused,
+    /// A fused multiply-add, moved by a power of two in the lanes of VCC.
+    FusedAndMoved,
     /// A product and a sum, each rounded.
     Separate,
+    /// The same two, of which zero times anything is zero.
+    LegacyMultiply,
+    LegacySeparate,
     Reciprocal,
     IntegerReciprocal,
     RootReciprocal,
@@ -62,27 +74,38 @@ enum Class {
 
 /// A float that instructions read, as the software float knows it.
 trait Number: Fetch {
-    type Soft: Float + FloatConvert<Half> + FloatConvert<Single>;
+    type Soft: Float + FloatConvert<Half> + FloatConvert<Single> + FloatConvert<Quad>;
+    /// By how many powers of two a division's result is moved.
+    const MOVE: i32;
     fn soft(self) -> Self::Soft;
     fn rounding(fp: Fp) -> SoftRound;
     fn flushes(fp: Fp) -> bool;
+    /// A wider number rounded to this format.
+    fn narrowed(wide: Quad, round: SoftRound) -> StatusAnd<Self::Soft>;
+    /// Where the exponents of a numerator and a denominator put the quotient.
+    fn quotient(numerator: Self::Soft, denominator: Self::Soft) -> Range;
 }
 
 macro_rules! numbers {
-    ($($name:ident $soft:ident $round:ident $flush:ident $bits:expr;)*) => {$(
+    ($($name:ident $soft:ident $round:ident $flush:ident $shift:literal $bits:expr, $quotient:expr;)*) => {$(
         impl Number for $name {
             type Soft = $soft;
+            const MOVE: i32 = $shift;
             fn soft(self) -> $soft { $soft::from_bits($bits(self)) }
             fn rounding(fp: Fp) -> SoftRound { soft(fp.$round) }
             fn flushes(fp: Fp) -> bool { fp.$flush }
+            fn narrowed(wide: Quad, round: SoftRound) -> StatusAnd<$soft> { wide.convert_r(round, &mut false) }
+            fn quotient(numerator: $soft, denominator: $soft) -> Range {
+                $quotient(numerator.to_bits(), denominator.to_bits())
+            }
         }
     )*};
 }
 
 numbers! {
-    f32 Single round32 flush_out32 |x: f32| u128::from(x.to_bits());
-    f64 Double round64 flush_out64 |x: f64| u128::from(x.to_bits());
-    F16 Half round64 flush_out64 |x: F16| u128::from(x.0);
+    f32 Single round32 flush_out32 64 |x: f32| u128::from(x.to_bits()), quotient32;
+    f64 Double round64 flush_out64 128 |x: f64| u128::from(x.to_bits()), quotient64;
+    F16 Half round64 flush_out64 0 |x: F16| u128::from(x.0), |_, _| Range::Inside;
 }
 
 /// The exceptions that `inst` raises in the lanes that it writes, before it is executed.
@@ -130,8 +153,12 @@ fn arithmetic(name: &str) -> Option<(Class, Ty)> {
         "add" => Class::Add,
         "sub" => Class::Subtract,
         "subrev" => Class::SubtractReversed,
-        "mul" | "mul_legacy" => Class::Multiply,
-        "fma" | "fmac" | "fmamk" | "fmaak" | "fma_legacy" | "div_fmas" => Class::Fused,
+        "mul_legacy" => Class::LegacyMultiply,
+        // Of halves, the legacy forms differ only in what they do to the other half of the register.
+        "mad_legacy" if ty == Ty::F32 => Class::LegacySeparate,
+        "mul" => Class::Multiply,
+        "div_fmas" => Class::FusedAndMoved,
+        "fma" | "fmac" | "fmamk" | "fmaak" | "fma_legacy" => Class::Fused,
         "mad" | "mac" | "madmk" | "madak" | "mad_legacy" => Class::Separate,
         "rcp" => Class::Reciprocal,
         "rcp_iflag" => Class::IntegerReciprocal,
@@ -199,6 +226,10 @@ fn lanes<T: Number>(cx: &Context<'_>, inst: &Inst, class: Class, rows: [Row<T>; 
             raised |= if value.is_denormal() { INPUT_DENORMAL } else { 0 };
             raised |= if value.is_signaling() { INVALID } else { 0 };
         }
+        let class = match class {
+            Class::FusedAndMoved if cx.wave.vcc() >> lane & 1 == 0 => Class::Fused,
+            class => class,
+        };
         raised |= one::<T>(cx.fp, class, values);
     }
     // A reciprocal for integers tells of nothing but a division by zero.
@@ -216,7 +247,10 @@ fn one<T: Number>(fp: Fp, class: Class, [a, b, c]: [T::Soft; 3]) -> u32 {
         Class::SubtractReversed => result(b.sub_r(a, round)),
         Class::Multiply => result(a.mul_r(b, round)),
         Class::Fused => result(a.mul_add_r(b, c, round)),
-        Class::Separate => {
+        Class::FusedAndMoved => moved::<T>(fp, [a, b, c]),
+        Class::LegacyMultiply | Class::LegacySeparate if a.is_zero() || b.is_zero() => 0,
+        Class::LegacyMultiply => result(a.mul_r(b, round)),
+        Class::Separate | Class::LegacySeparate => {
             let product = a.mul_r(b, round);
             let sum = product.value.add_r(c, round);
             result(product) | result(sum)
@@ -233,7 +267,13 @@ fn one<T: Number>(fp: Fp, class: Class, [a, b, c]: [T::Soft; 3]) -> u32 {
             let nothing = denominator.is_zero() && numerator.is_zero();
             let endless = denominator.is_infinite() && numerator.is_infinite();
             let by_zero = denominator.is_zero() && numerator.is_finite_non_zero();
-            when(nothing || endless, INVALID) | when(by_zero, DIVIDE_BY_ZERO)
+            let range = match T::quotient(numerator, denominator) {
+                Range::Above => OVERFLOW | INEXACT,
+                Range::Below => UNDERFLOW | INEXACT,
+                Range::Inside => 0,
+            };
+            let ordinary = denominator.is_finite_non_zero() && numerator.is_finite_non_zero();
+            when(nothing || endless, INVALID) | when(by_zero, DIVIDE_BY_ZERO) | when(ordinary, range)
         }
         Class::ToHalf(round) => {
             let narrow = |x: T::Soft| rounded::<Half>(x.convert_r(round, &mut false), fp.flush_out64);
@@ -250,6 +290,19 @@ fn one<T: Number>(fp: Fp, class: Class, [a, b, c]: [T::Soft; 3]) -> u32 {
         }
         Class::Other => 0,
     }
+}
+
+/// A multiply-add whose result is moved up when it is at least 2, and down when it is less, before it is rounded.
+fn moved<T: Number>(fp: Fp, values: [T::Soft; 3]) -> u32 {
+    let [a, b, c]: [Quad; 3] = values.map(|x| x.convert(&mut false).value);
+    let one_and_more = c.is_infinite() || c.is_finite_non_zero() && c.ilogb() > 0;
+    let exact = a.mul_add(b, c);
+    let result =
+        T::narrowed(exact.value.scalbn(if one_and_more { T::MOVE } else { -T::MOVE }), T::rounding(fp));
+    let tiny = result.value.is_denormal() || result.value.is_zero() && exact.value.is_finite_non_zero();
+    let inexact = bits(exact.status) & INEXACT;
+    let underflow = if tiny && inexact != 0 { UNDERFLOW } else { 0 };
+    rounded(result, T::flushes(fp)) | bits(exact.status) | underflow
 }
 
 fn rounded<S: Float>(result: StatusAnd<S>, flushes: bool) -> u32 {

@@ -2,6 +2,7 @@
 #![allow(non_upper_case_globals, reason = "operations are named as their mnemonics")]
 
 use super::operand::{Fetch, Store};
+use crate::exec::scalar::hardware::{EXCEPTIONS, EXCEPTIONS_SHIFT};
 use crate::exec::{Context, Flow};
 use crate::instruction::{Inst, Op, Traits};
 use crate::operand::Ty;
@@ -81,6 +82,18 @@ pub(crate) const v_screen_partition_4se_b32: Op = Op {
     exec: |cx, inst| cx.illegal(inst, "the screen partition of graphics is not modelled"),
     dst: Ty::B32,
     src: [Ty::B32, Ty::None, Ty::None],
+    traits: Traits::NONE,
+};
+
+/// Clears the wave's exception state in the vector unit, of which the manuals say no more; here, the arithmetic part of
+/// TRAPSTS.
+pub(crate) const v_clrexcp: Op = Op {
+    exec: |cx, _| {
+        cx.wave.trapsts &= !(EXCEPTIONS >> EXCEPTIONS_SHIFT);
+        Flow::Next
+    },
+    dst: Ty::None,
+    src: [Ty::None; 3],
     traits: Traits::NONE,
 };
 
