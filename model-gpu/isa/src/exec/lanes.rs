@@ -9,11 +9,13 @@ use crate::WAVE_SIZE;
 /// A register's worth of values.
 pub(crate) type Row<T> = [T; WAVE_SIZE];
 
-/// Whether the host has the wide instructions.
+/// Whether the host has the wide instructions. A build with `--cfg model_gpu_narrow` acts as on a host without.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(crate) fn wide() -> bool {
-    std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma")
+    !cfg!(model_gpu_narrow)
+        && std::arch::is_x86_feature_detected!("avx2")
+        && std::arch::is_x86_feature_detected!("fma")
 }
 
 /// Defines a generic function twice: compiled for AVX2 with FMA, where its body becomes wide as a whole with everything that
