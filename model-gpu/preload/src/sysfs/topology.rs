@@ -20,6 +20,11 @@ const HEAP_PRIVATE: u32 = 2;
 const LINK_PCI: u32 = 2;
 const LINK_XGMI: u32 = 11;
 
+/// `CRAT_IOLINK_FLAGS_*`: a link that is there, and one that does not keep caches coherent. The driver marks those from the
+/// host over PCIe so. Neither flag says that atomics are missing, so every link has them.
+const LINK_ENABLED: u64 = 1;
+const LINK_NON_COHERENT: u64 = 1 << 1;
+
 /// `capability`: firmware that reports exceptions of queues (bit 29), shared memory by address (bit 27), debug traps
 /// (bit 15), doorbells of 64 bits (value 2 in bits 13:12).
 pub(crate) const CAPABILITY: u32 = 1 << 29 | 1 << 27 | 1 << 15 | 2 << 12;
@@ -276,7 +281,7 @@ impl<'s> Node<'s> {
                     ("max_bandwidth", 0),
                     ("recommended_transfer_size", 0),
                     ("recommended_sdma_engine_id_mask", 0),
-                    ("flags", 1),
+                    ("flags", if self.number == 0 { LINK_ENABLED | LINK_NON_COHERENT } else { LINK_ENABLED }),
                 ])
             })
             .collect()
@@ -337,6 +342,17 @@ mod tests {
             (heap, links("0"), links("1"))
         };
         assert_eq!((heap_and_links(true), heap_and_links(false)), ((2, 0, 1), (1, 1, 1)));
+    }
+
+    #[test]
+    fn links_from_the_host_are_not_coherent_and_all_have_atomics() {
+        let settings = Settings { agents: 2, strict_vram: false, ..Settings::default() };
+        for (node, link, kind, flags) in
+            [("0", "0", 2, 3), ("0", "1", 2, 3), ("1", "0", 2, 1), ("1", "1", 11, 1), ("2", "1", 11, 1)]
+        {
+            let properties = text(&settings, &["nodes", node, "io_links", link, "properties"]);
+            assert_eq!((value(&properties, "type"), value(&properties, "flags")), (kind, flags));
+        }
     }
 
     #[test]
