@@ -272,8 +272,7 @@ fn snapshots() {
     let invalid = 1u32 << 31;
     let [first, other] = [id, second].map(|id| u32::try_from(id).expect("a number"));
     let queued = |op: u64, ids: &mut [u32]| {
-        let array = ids.as_mut_ptr() as u64;
-        let count = ids.len() as u64;
+        let (array, count) = (ids.as_mut_ptr() as u64, ids.len() as u64);
         debug(op, &mut if op == suspend { [queue_new, array, count] } else { [array, count, 0] })
     };
     let mut ids = [first];
@@ -295,16 +294,13 @@ fn snapshots() {
     assert_eq!((queued(resume, &mut ids), ids), (1, [other, 999 | invalid]));
     assert_eq!((queued(resume, &mut ids), ids), (1, [other, 999 | invalid]), "running already is a success");
     assert_eq!(debug(resume, &mut [0; 3]), 2, "without numbers: all of them");
-    assert_eq!(debug(suspend, &mut [0, 0, 1]), -1);
-    assert_eq!(std::io::Error::last_os_error().raw_os_error(), Some(libc::EFAULT));
+    let errno = || std::io::Error::last_os_error().raw_os_error();
+    assert_eq!((debug(suspend, &mut [0, 0, 1]), errno()), (-1, Some(libc::EFAULT)));
     assert_eq!(request(&kfd, 0x25, &mut [0, 0]), 0, "the runtime takes its structures back");
-    assert_eq!(debug(suspend, &mut [0; 3]), -1);
-    assert_eq!(std::io::Error::last_os_error().raw_os_error(), Some(libc::EPERM));
+    assert_eq!((debug(suspend, &mut [0; 3]), errno()), (-1, Some(libc::EPERM)));
     assert_eq!(debug(disable, &mut [0; 3]), 0);
     assert_eq!(debug(queues, &mut [0; 3]), -1, "debugging is off again");
-    for id in [id, second] {
-        assert_eq!(request(&kfd, 0x03, &mut [id]), 0);
-    }
+    assert!([id, second].into_iter().all(|id| request(&kfd, 0x03, &mut [id]) == 0));
 }
 
 fn threads() {
