@@ -280,11 +280,12 @@ impl Engine {
         if self.stopping.swap(true, Ordering::SeqCst) {
             return false;
         }
+        self.process.begin_stop();
         let left = self.agents.iter().filter(|agent| !agent.stop()).count();
         // Not before: a free waits for the copies of a window, and a queue is not destroyed under one.
         self.stopped.store(true, Ordering::SeqCst);
         self.agents.iter().for_each(|agent| agent.fence.flush_all(&self.process));
-        self.process.report.summary(self.process.kernels.all_launches());
+        self.process.end_report();
         left == 0
     }
 

@@ -12,7 +12,7 @@ use crate::runtime::Runtime;
 use crate::signals::SignalPool;
 use crate::sync::{Arc, AtomicBool, AtomicU64, Ordering};
 use crate::tool::Calls;
-use hsa_replay_contract::Settings;
+use hsa_replay_contract::{Dispatch, Outcome, Settings};
 use std::sync::OnceLock;
 
 /// The engine's state that is not one agent's.
@@ -36,6 +36,10 @@ pub(crate) struct Process {
     pub(crate) matching: AtomicU64,
     /// Exit has begun.
     exiting: AtomicBool,
+    /// The engine is being stopped: what it ends with, [`Process::end_report`] decides.
+    stopping: AtomicBool,
+    /// A record that ends the process was written while the engine was being stopped.
+    ends_strictly: AtomicBool,
     disarmed: OnceLock<String>,
 }
 
@@ -63,12 +67,39 @@ impl Process {
             tool_calls: Calls::default(),
             matching: AtomicU64::new(0),
             exiting: AtomicBool::new(false),
+            stopping: AtomicBool::new(false),
+            ends_strictly: AtomicBool::new(false),
             disarmed: OnceLock::new(),
         }
     }
 
-    /// `--strict`: a tainted window ends the process.
-    pub(crate) fn end_strictly(&self) {
+    /// Writes the record of a dispatch. With `--strict` the process ends behind one that is tainted.
+    pub(crate) fn record(&self, record: Dispatch) {
+        let ends = self.settings.strict && record.outcome == Outcome::Tainted;
+        self.report.dispatch(record);
+        if ends && self.stopping.load(Ordering::Acquire) {
+            // Not before the other queues have their records.
+            self.ends_strictly.store(true, Ordering::Release);
+        } else if ends {
+            self.end_strictly();
+        }
+    }
+
+    /// The engine's workers are about to stop.
+    pub(crate) fn begin_stop(&self) {
+        self.stopping.store(true, Ordering::Release);
+    }
+
+    /// The workers have stopped: the summary is written, and the process ends if `--strict` wants that.
+    pub(crate) fn end_report(&self) {
+        if self.ends_strictly.load(Ordering::Acquire) {
+            self.end_strictly();
+        } else {
+            self.report.summary(self.kernels.all_launches());
+        }
+    }
+
+    fn end_strictly(&self) {
         self.report.summary(self.kernels.all_launches());
         eprintln!(
             "hsa-replay: a window left memory that is not one complete pass; ending the process (--strict)"

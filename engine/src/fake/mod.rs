@@ -73,6 +73,8 @@ pub(crate) struct State {
     pub(super) executables: HashMap<Executable, Vec<LoadedCodeObject>>,
     pub(super) events: Vec<Event>,
     pub(super) violations: Vec<String>,
+    /// The codes with which the process was ended.
+    pub(super) ended: Vec<i32>,
     pub(super) copies: copies::Copies,
     /// The n-th call of a kind that does not return before it is resumed, and whether it has been reached.
     pause: Option<(Operation, u64, bool)>,
@@ -288,10 +290,16 @@ impl Fake {
         Some(state.faults.swap_remove(at).2)
     }
 
+    /// The codes with which the process was ended since the last call; the simulation goes on.
+    pub(crate) fn take_ended(&self) -> Vec<i32> {
+        std::mem::take(&mut self.state.lock().ended)
+    }
+
     /// Fails the test for every misuse seen.
     pub(crate) fn check(&self) {
         let state = self.state.lock();
         assert!(state.violations.is_empty(), "violations: {:#?}", state.violations);
+        assert!(state.ended.is_empty(), "the process was ended with {:?}", state.ended);
     }
 
     /// Ends the threads.

@@ -148,7 +148,7 @@ fn what_passes_leave_where_the_kernel_does_not_reach_counts_towards_the_budget()
 
 /// Runs `scale` while somebody writes nine into `other` in the first pass; what puts that again after the second one fails. `third` is
 /// called before the third pass begins.
-fn run_with_lost_put(rig: &Rig, third: impl FnOnce(&Rig)) -> (u64, u64, crate::handles::Signal) {
+pub(super) fn run_with_lost_put(rig: &Rig, third: impl FnOnce(&Rig)) -> (u64, u64, crate::handles::Signal) {
     let (data, other) = (rig.allocate(64), rig.allocate(64));
     for nth in 3..5 {
         rig.fake.fault(Operation::CopyToDevice, nth, Fault::Refuse);

@@ -24,6 +24,7 @@ mod records;
 mod rig;
 mod snapshots;
 mod spill;
+mod strict;
 mod tiers;
 mod tool;
 mod untracked;

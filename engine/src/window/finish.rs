@@ -51,7 +51,7 @@ impl Window<'_> {
         self.record.detail = refusal.detail;
         self.record.window = Some(self.timeline.take());
         self.tell_closed(false);
-        self.process.report.dispatch(self.record);
+        self.process.record(self.record);
         forwarder.set_stage(Stage::Settled);
         let forwarded = self.queue.is_dead() || self.queue.forward_candidate(forwarder);
         self.agent.open_gate();
@@ -75,14 +75,10 @@ impl Window<'_> {
         if intruded {
             self.record.deterministic = None;
         }
-        let tainted = self.record.outcome == Outcome::Tainted;
         self.record.window = Some(self.timeline.take());
         let last = self.record.passes.last().and_then(|pass| pass.ticks);
         self.tell_closed(false);
-        self.process.report.dispatch(self.record);
-        if tainted && self.process.settings.strict {
-            self.process.end_strictly();
-        }
+        self.process.record(self.record);
         complete(self.queue, forwarder, last);
         self.agent.open_gate();
         true
@@ -94,7 +90,7 @@ impl Window<'_> {
         Writes::new(ready, evidence).fill(&mut self.record);
         self.record.window = Some(self.timeline.take());
         self.tell_closed(false);
-        self.process.report.dispatch(self.record);
+        self.process.record(self.record);
         forwarder.drop_candidate();
         self.agent.open_gate();
         true
@@ -121,7 +117,7 @@ pub(super) fn watch(queue: &SoftQueue, forwarder: &mut Forwarder) -> bool {
     if !done {
         fault(&mut record);
         writes.fill(&mut record);
-        process.report.dispatch(record);
+        process.record(record);
         forwarder.drop_candidate();
         return true;
     }
@@ -130,7 +126,7 @@ pub(super) fn watch(queue: &SoftQueue, forwarder: &mut Forwarder) -> bool {
     let late = || Cut::new(Reason::PassTimeout, "a pass outlasted the time for one window");
     settle(&mut record, Some(evidence.tainted().unwrap_or_else(late)));
     writes.fill(&mut record);
-    process.report.dispatch(record);
+    process.record(record);
     complete(queue, forwarder, Some(ticks(completion.signal())));
     true
 }
@@ -144,7 +140,7 @@ pub(super) fn leave_running(queue: &SoftQueue, forwarder: &mut Forwarder) {
         let late = || Cut::new(Reason::PassTimeout, "a pass was still running when replay ended");
         settle(&mut record, Some(evidence.tainted().unwrap_or_else(late)));
         Writes::new(&ready, &evidence).fill(&mut record);
-        queue.agent().process.report.dispatch(record);
+        queue.agent().process.record(record);
     }
 }
 

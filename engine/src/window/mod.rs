@@ -214,7 +214,7 @@ fn note_declined(queue: &SoftQueue, candidate: &Candidate, reason: Reason, detai
     let time = Some(window.timeline.take());
     let record =
         Dispatch { reason: Some(reason), detail: Some(detail.to_owned()), window: time, ..window.record };
-    window.process.report.dispatch(record);
+    window.process.record(record);
 }
 
 /// Memory was being put back: it is neither what the pass left nor what was there before.
@@ -223,10 +223,7 @@ fn note_tainted(queue: &SoftQueue, candidate: &Candidate) {
     let process = window.process;
     let detail = Some("the engine failed while memory was put back".to_owned());
     let reason = Some(Reason::RestoreFailed);
-    process.report.dispatch(Dispatch { outcome: Outcome::Tainted, reason, detail, ..window.record });
-    if process.settings.strict {
-        process.end_strictly();
-    }
+    process.record(Dispatch { outcome: Outcome::Tainted, reason, detail, ..window.record });
 }
 
 /// After a panic in a window: its packet must still complete exactly once.
