@@ -101,7 +101,7 @@ hsa_replay_status_t hsa_replay_last_record(char *text, size_t size, size_t *need
  *
  * For each dispatch that would be replayed: configure; then for each pass pass_enter, pass_exit, and between two passes
  * replay_continue; then finish. A dispatch that configure leaves out, or that cannot be replayed after all, has finish alone.
- * When the process exits a running callback is waited for, at most for the time of a window, and none is called after that:
+ * When the process exits, or shuts the runtime down, a running callback is waited for, at most for the time of a window, and none is called after that:
  * a dispatch that is being replayed then has no finish. Static objects of the tool's are destroyed later.
  */
 

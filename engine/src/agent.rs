@@ -37,6 +37,8 @@ pub(crate) struct AgentState {
     pub(crate) wrapping: Mutex<()>,
     work: Mutex<Work>,
     wake: Condvar,
+    /// The worker has ended.
+    ended: Condvar,
 }
 
 #[derive(Default)]
@@ -47,6 +49,18 @@ struct Work {
     look: bool,
     stop: bool,
     worker: Option<std::thread::JoinHandle<()>>,
+    /// The worker has nothing more to do.
+    ended: bool,
+}
+
+/// Tells of the worker's end.
+struct End<'a>(&'a AgentState);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.work.lock().ended = true;
+        self.0.ended.notify_all();
+    }
 }
 
 /// What the worker does next.
@@ -78,6 +92,7 @@ impl AgentState {
             wrapping: Mutex::default(),
             work: Mutex::default(),
             wake: Condvar::new(),
+            ended: Condvar::new(),
         }
     }
 
@@ -123,8 +138,11 @@ impl AgentState {
         if work.worker.is_none() {
             let agent = Arc::clone(self);
             let name = format!("hsa-replay-{}", self.index);
-            work.worker =
-                Some(std::thread::Builder::new().name(name).spawn(move || crate::worker::run(&agent))?);
+            work.worker = Some(std::thread::Builder::new().name(name).spawn(move || {
+                // However it ends.
+                let _end = End(&agent);
+                crate::worker::run(&agent);
+            })?);
         }
         drop(work);
         self.queues.lock().push(queue);
@@ -242,20 +260,29 @@ impl AgentState {
         }
     }
 
-    /// Lets the worker finish what it was given and waits for its end. False: it is in a call of the tool that is not waited for
-    /// any more, and is left there with all that it uses.
-    pub(crate) fn stop(&self) -> bool {
-        let worker = {
-            let mut work = self.work.lock();
-            work.stop = true;
-            work.worker.take()
-        };
+    /// Lets the worker finish what it was given and waits for its end. False: it is in a call of the tool that has not returned by
+    /// the deadline or that is not waited for any more, and is left there with all that it uses.
+    pub(crate) fn stop(&self, deadline: Instant) -> bool {
+        let mut work = self.work.lock();
+        work.stop = true;
         self.wake.notify_all();
-        let Some(worker) = worker else {
+        let Some(worker) = work.worker.take() else {
             return true;
         };
-        if self.process.tool_calls.holds(worker.thread().id()) {
-            return false;
+        let thread = worker.thread().id();
+        while !work.ended && !self.process.tool_calls.holds(thread) {
+            if self.ended.wait_until(&mut work, deadline).timed_out() {
+                break;
+            }
+        }
+        let ended = work.ended;
+        drop(work);
+        if !ended {
+            // From here on no call begins, so a worker that is in none soon ends.
+            self.process.tool_calls.end(deadline);
+            if self.process.tool_calls.holds(thread) {
+                return false;
+            }
         }
         if worker.join().is_err() {
             tracing::error!("the worker of agent {} ended by a panic", self.index);

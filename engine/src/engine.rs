@@ -10,7 +10,7 @@ use crate::report::Report;
 use crate::runtime::{AgentFacts, Runtime, RuntimeError, RuntimeResult};
 use crate::shared_memory::QueueObject;
 use crate::sync::{Arc, AtomicBool, Ordering};
-use crate::tool::Tool;
+use crate::tool::{self, Tool};
 use crate::window;
 use hsa_replay_contract::Settings;
 use hsa_replay_contract::progress::Page;
@@ -255,9 +255,12 @@ impl Engine {
     }
 
     /// Just before the last `hsa_shut_down`: stops the workers and gives back the engine's own signals and memory, then
-    /// writes the summary. Every later call does nothing and recognises nothing. Not to be called on the event thread.
+    /// writes the summary. A callback of the tool that does not return is waited for at most for the time of a window; its worker
+    /// is left there for good, with all that it uses. Every later call does nothing and recognises nothing. Not to be called on the event thread.
     pub fn stop(&self) {
         if !self.end() {
+            // What a window works with goes with the runtime.
+            self.process.tool_calls.abandon();
             return;
         }
         for agent in &self.agents {
@@ -281,7 +284,11 @@ impl Engine {
             return false;
         }
         self.process.begin_stop();
-        let left = self.agents.iter().filter(|agent| !agent.stop()).count();
+        let deadline = Instant::now() + self.process.settings.timeout;
+        let left = self.agents.iter().filter(|agent| !agent.stop(deadline)).count();
+        if left > 0 {
+            tracing::error!("replay ends although a callback of the tool has not returned");
+        }
         // Not before: a free waits for the copies of a window, and a queue is not destroyed under one.
         self.stopped.store(true, Ordering::SeqCst);
         self.agents.iter().for_each(|agent| agent.fence.flush_all(&self.process));
@@ -393,8 +400,10 @@ impl Engine {
     }
 
     /// After an allocation of device memory that failed: gives back what windows keep of it, and says whether the call is worth
-    /// another try. A thread that `may_wait` waits for open windows, at most for the time of one.
+    /// another try. A thread that `may_wait` waits for open windows, at most for the time of one; a callback of the tool does not,
+    /// since its own window is one of them.
     pub fn give_back_memory(&self, may_wait: bool) -> bool {
+        let may_wait = may_wait && !tool::is_called();
         let deadline = may_wait.then(|| Instant::now() + self.process.settings.timeout);
         let give_back =
             |agent: &Arc<AgentState>| agent.hidden.bytes() > 0 && agent.give_back_memory(deadline);

@@ -66,6 +66,8 @@ struct State {
     over: bool,
     /// One was waited for in vain.
     given_up: bool,
+    /// One that returns later does not return to its window.
+    abandoned: bool,
 }
 
 impl State {
@@ -100,8 +102,20 @@ impl Calls {
             state.running.push(std::thread::current().id());
         }
         CALLED.set(true);
-        let _return = Return(self);
-        Some(callback())
+        let returned = {
+            let _return = Return(self);
+            callback()
+        };
+        while self.state.lock().abandoned {
+            std::thread::park();
+        }
+        Some(returned)
+    }
+
+    /// The runtime is shut down under calls that still run: whoever is in one goes on into no window, since nothing of it may be
+    /// there any more. The thread sleeps for ever.
+    pub(crate) fn abandon(&self) {
+        self.state.lock().abandoned = true;
     }
 
     /// Lets none begin any more, and waits for those that run, but for the caller's own; at most until `deadline`, and not again
@@ -137,51 +151,65 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
+    /// A call of the tool on a thread of its own, which stays in it until it is let go.
+    struct Lingering {
+        thread: std::thread::JoinHandle<Option<()>>,
+        leave: std::sync::mpsc::Sender<()>,
+    }
+
+    fn lingering() -> (Arc<Calls>, Lingering) {
+        let calls = Arc::<Calls>::default();
+        let (entered, has_entered) = std::sync::mpsc::channel();
+        let (leave, may_leave) = std::sync::mpsc::channel();
+        let called = Arc::clone(&calls);
+        let thread = std::thread::spawn(move || {
+            called.make(|| {
+                entered.send(()).expect("the test waits");
+                may_leave.recv().expect("the test lets it go on");
+            })
+        });
+        has_entered.recv().expect("the call begins");
+        (calls, Lingering { thread, leave })
+    }
+
     #[test]
     fn a_running_call_is_waited_for_and_none_begins_afterwards() {
-        let calls = Calls::default();
-        let (entered, has_entered) = std::sync::mpsc::channel();
-        let (leave, may_leave) = std::sync::mpsc::channel::<()>();
-        let called = &calls;
+        let (calls, call) = lingering();
         std::thread::scope(|scope| {
-            let call = scope.spawn(move || {
-                called.make(|| {
-                    entered.send(()).expect("the test waits");
-                    may_leave.recv().expect("the test lets it go on");
-                })
-            });
-            has_entered.recv().expect("the call begins");
             let ending = scope.spawn(|| calls.end(Instant::now() + Duration::from_secs(30)));
-            leave.send(()).expect("the call waits");
+            call.leave.send(()).expect("the call waits");
             assert!(ending.join().expect("no panic"));
-            assert_eq!(call.join().expect("no panic"), Some(()));
         });
+        assert_eq!(call.thread.join().expect("no panic"), Some(()));
         assert_eq!(calls.make(|| ()), None);
     }
 
     #[test]
     fn a_call_that_was_waited_for_in_vain_is_not_waited_for_again() {
-        let calls = Calls::default();
-        let (entered, has_entered) = std::sync::mpsc::channel();
-        let (leave, may_leave) = std::sync::mpsc::channel::<()>();
-        let called = &calls;
-        std::thread::scope(|scope| {
-            let call = scope.spawn(move || {
-                called.make(|| {
-                    entered.send(()).expect("the test waits");
-                    may_leave.recv().expect("the test lets it go on");
-                })
-            });
-            let thread = call.thread().id();
-            has_entered.recv().expect("the call begins");
-            assert!(!calls.holds(thread), "it may still return");
-            assert!(!calls.end(Instant::now()), "it still runs");
-            assert!(!calls.end(Instant::now() + Duration::from_secs(3600)), "at once");
-            assert!(calls.holds(thread));
-            leave.send(()).expect("the call waits");
-            assert_eq!(call.join().expect("no panic"), Some(()));
-            assert!(!calls.holds(thread), "it has returned");
-        });
+        let (calls, call) = lingering();
+        let thread = call.thread.thread().id();
+        assert!(!calls.holds(thread), "it may still return");
+        assert!(!calls.end(Instant::now()), "it still runs");
+        assert!(!calls.end(Instant::now() + Duration::from_secs(3600)), "at once");
+        assert!(calls.holds(thread));
+        call.leave.send(()).expect("the call waits");
+        assert_eq!(call.thread.join().expect("no panic"), Some(()));
+        assert!(!calls.holds(thread), "it has returned");
+    }
+
+    #[test]
+    fn a_call_that_outlasts_the_runtime_returns_to_no_window() {
+        let (calls, call) = lingering();
+        assert!(!calls.end(Instant::now()), "it still runs");
+        calls.abandon();
+        call.leave.send(()).expect("the call waits");
+        while !calls.end(Instant::now()) {
+            std::thread::yield_now();
+        }
+        for _ in 0..10_000 {
+            std::thread::yield_now();
+        }
+        assert!(!call.thread.is_finished());
     }
 
     #[test]

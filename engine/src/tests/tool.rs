@@ -5,6 +5,7 @@ use crate::agent::AgentState;
 use crate::fence::{self, FencedCopy};
 use crate::handles::{Agent, Signal};
 use crate::process::Process;
+use crate::runtime::Runtime;
 use crate::tool::{Choice, Listener, Tool};
 use crate::{Attachments, Engine};
 use hsa_replay_contract::record::Pass;
@@ -154,9 +155,14 @@ fn a_tool_that_is_in_a_callback_at_exit_is_waited_for_and_not_called_again() {
 }
 
 #[test]
-fn a_callback_that_does_not_return_holds_the_end_of_the_process_up_for_the_timeout_only() {
-    let ends: [fn(&Engine); 2] = [Engine::stop_at_exit, Engine::stop];
-    for end in ends {
+fn a_callback_that_does_not_return_holds_the_end_up_for_the_timeout_only() {
+    // A program may shut the runtime down long before it exits.
+    let exit = |engine: &Engine| {
+        engine.process_exits();
+        engine.process_exits();
+    };
+    let ends: [(bool, bool); 4] = [(true, false), (true, true), (false, false), (false, true)];
+    for (exits, shuts_down) in ends {
         let (entered, has_entered) = mpsc::channel();
         let (leave, may_leave) = mpsc::channel();
         let gate = Arc::new(Mutex::new((entered, may_leave)));
@@ -171,17 +177,24 @@ fn a_callback_that_does_not_return_holds_the_end_of_the_process_up_for_the_timeo
             let (ended, has_ended) = mpsc::channel();
             let engine = &rig.engine;
             scope.spawn(move || {
-                engine.process_exits();
-                engine.process_exits();
-                end(engine);
+                if exits {
+                    exit(engine);
+                }
+                if shuts_down {
+                    engine.stop();
+                } else {
+                    engine.stop_at_exit();
+                }
                 ended.send(()).expect("the test waits");
             });
             let in_time = has_ended.recv_timeout(Duration::from_secs(20));
             leave.send(()).expect("the callback waits");
             in_time.expect("the process never ends");
         });
-        queue.wait(done);
-        assert_eq!(rig.u32(data), 1);
+        if !shuts_down {
+            queue.wait(done);
+            assert_eq!(rig.u32(data), 1);
+        }
         rig.fake.stop();
     }
 }
@@ -204,7 +217,8 @@ impl Tool for Ender {
         let process = &agents[0].process;
         process.begin_exit();
         assert!(process.tool_calls.end(Instant::now() + Duration::from_secs(3600)));
-        assert!(agents.iter().all(|agent| !agent.stop()), "it cannot wait for its own end");
+        let hour = Instant::now() + Duration::from_secs(3600);
+        assert!(agents.iter().all(|agent| !agent.stop(hour)), "it cannot wait for its own end");
         Choice::Passes(passes, Arc::new(Copier::default()))
     }
 }
@@ -219,4 +233,130 @@ fn a_tool_that_ends_the_process_in_a_callback_does_not_wait_for_its_own_thread()
     queue.run(COUNT, &[data]);
     assert_eq!((rig.u32(data), rig.engine.process.disarmed()), (1, None));
     rig.fake.stop();
+}
+
+/// Allocates memory in a pass, which fails while the window keeps the agent's memory.
+#[derive(Clone, Default)]
+struct Allocator {
+    engine: Arc<OnceLock<&'static Engine>>,
+    gave_back: Arc<Mutex<Vec<bool>>>,
+}
+
+impl std::fmt::Debug for Allocator {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Allocator")
+    }
+}
+
+impl Tool for Allocator {
+    fn configure(&self, _: &Dispatch, _: Agent, passes: NonZeroU16) -> Choice {
+        Choice::Passes(passes, Arc::new(self.clone()))
+    }
+}
+
+impl Listener for Allocator {
+    fn pass_enter(&self, _: u32) {
+        let gave_back = self.engine.get().expect("set before the first dispatch").give_back_memory(true);
+        self.gave_back.lock().expect("one user").push(gave_back);
+    }
+
+    fn pass_exit(&self, _: &Pass) {}
+
+    fn goes_on(&self) -> bool {
+        true
+    }
+
+    fn closed(&self, _: &Dispatch, _: bool) {}
+}
+
+#[test]
+fn an_allocation_that_failed_in_a_callback_does_not_wait_for_its_own_window() {
+    let allocator = Allocator::default();
+    let tool = Some(Box::new(allocator.clone()) as Box<dyn Tool>);
+    let options = [("CHECK", "0"), ("TIMEOUT", "3600")];
+    // The tool keeps it for ever.
+    let rig: &'static Rig =
+        Box::leak(Box::new(Rig::attached(&options, Attachments { tool, ..Attachments::default() })));
+    assert!(allocator.engine.set(&rig.engine).is_ok());
+    let data = rig.allocate(64);
+    rig.queue(16).run(COUNT, &[data]);
+    assert_eq!(*allocator.gave_back.lock().expect("one user"), [false; 3]);
+    assert!(rig.engine.hidden_memory(crate::fake::GPU) > 0, "the window had some of the agent's memory");
+    rig.engine.stop();
+    rig.fake.stop();
+}
+
+/// Copies at the beginning of each pass, and does not wait for the copy.
+#[derive(Clone)]
+struct Hasty {
+    world: Arc<OnceLock<World>>,
+    copied: Arc<OnceLock<Signal>>,
+    begun: mpsc::Sender<()>,
+}
+
+impl std::fmt::Debug for Hasty {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Hasty")
+    }
+}
+
+impl Tool for Hasty {
+    fn configure(&self, _: &Dispatch, _: Agent, passes: NonZeroU16) -> Choice {
+        Choice::Passes(passes, Arc::new(self.clone()))
+    }
+}
+
+impl Listener for Hasty {
+    fn pass_enter(&self, pass: u32) {
+        if pass == 0 {
+            let (process, agents) = self.world.get().expect("set before the first dispatch");
+            let (agents, dependencies) = (agents.clone(), Vec::new());
+            let copy = FencedCopy {
+                agents,
+                dependencies,
+                completion: *self.copied.get().expect("set too"),
+                order: 0,
+            };
+            fence::submit_or_defer(process, copy, || Ok(())).expect("accepted");
+            self.begun.send(()).expect("the test waits");
+        }
+    }
+
+    fn pass_exit(&self, _: &Pass) {}
+
+    fn goes_on(&self) -> bool {
+        true
+    }
+
+    fn closed(&self, _: &Dispatch, _: bool) {}
+}
+
+#[test]
+fn a_copy_that_a_callback_leaves_under_way_is_waited_for() {
+    let (begun, has_begun) = mpsc::channel();
+    let world = Arc::<OnceLock<World>>::default();
+    // The signal is made by the runtime that the rig makes.
+    let copied = Arc::<OnceLock<Signal>>::default();
+    let tool = Hasty { world: Arc::clone(&world), copied: Arc::clone(&copied), begun };
+    let rig = Rig::with_tool(tool);
+    assert!(world.set((Arc::clone(&rig.engine.process), rig.engine.agents.clone())).is_ok());
+    let signal = rig.fake.new_signal(1);
+    assert!(copied.set(signal).is_ok());
+    let data = rig.allocate(64);
+    let early = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&early);
+    rig.fake.kernel(rig.kernel(COUNT), move |machine, _| {
+        machine.add_u32(data, 1);
+        count.fetch_add(usize::from(crate::shared_memory::signal_value(signal) != 0), Ordering::SeqCst);
+    });
+    let queue = rig.queue(16);
+    let done = queue.dispatch(COUNT, &[data]);
+    has_begun.recv().expect("the first pass begins");
+    for _ in 0..10_000 {
+        std::thread::yield_now();
+    }
+    rig.fake.store_signal(signal, 0);
+    queue.wait(done);
+    assert_eq!((rig.u32(data), early.load(Ordering::SeqCst)), (1, 0), "a pass ran beside the copy");
+    assert_eq!(rig.finish().0[0].passes.len(), 3);
 }

@@ -5,6 +5,10 @@ use crate::sync::Arc;
 use crate::tool::{Choice, Listener};
 use hsa_replay_contract::Reason;
 use std::num::NonZeroU16;
+use std::time::{Duration, Instant};
+
+/// Between two looks at whether a callback's copies have ended.
+const LOOK: Duration = Duration::from_micros(200);
 
 /// The passes of a window.
 #[derive(Debug)]
@@ -62,23 +66,37 @@ impl Window<'_> {
             progress.pass(pass + 1, if self.plan.until_stopped { 0 } else { self.plan.most() });
         }
         self.tell(|listener| listener.pass_enter(pass));
+        self.wait_for_the_tools_copies();
     }
 
     /// The pass that is the record's last one has ended.
     pub(super) fn tell_exit(&self) {
         if let Some(pass) = self.record.passes.last() {
             self.tell(|listener| listener.pass_exit(pass));
+            self.wait_for_the_tools_copies();
         }
     }
 
     /// Whether the tool wants no further pass, or cannot be asked any more.
     pub(super) fn is_stopped_by_tool(&self) -> bool {
-        self.plan.listener.is_some() && self.tell(|listener| listener.goes_on()) != Some(true)
+        let stopped = self.plan.listener.is_some() && self.tell(|listener| listener.goes_on()) != Some(true);
+        self.wait_for_the_tools_copies();
+        stopped
     }
 
     /// The window is closed, or its last pass goes on without it.
     pub(super) fn tell_closed(&self, running: bool) {
         self.tell(|listener| listener.closed(&self.record, running));
+    }
+
+    /// The asynchronous copies of a callback are the only ones in flight: the window goes on when they have ended, or when its time
+    /// is over.
+    fn wait_for_the_tools_copies(&self) {
+        if self.plan.listener.is_some() {
+            while !self.agent.fence.is_quiet(&self.process.promises) && Instant::now() < self.deadline {
+                std::thread::sleep(LOOK);
+            }
+        }
     }
 
     /// Calls the tool, if there is one and the process does not end.
