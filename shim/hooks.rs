@@ -14,6 +14,7 @@
 mod copy;
 mod doorbell;
 mod executable;
+mod late;
 mod life;
 mod memory;
 mod queue;

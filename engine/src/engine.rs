@@ -101,12 +101,20 @@ pub enum Unmapped {
     Failed,
 }
 
-/// The records that left the inventory for an unmapping now under way; hand them back to [`Engine::memory_unmapped`].
+/// The mappings that an unmapping now under way takes away; hand them back to [`Engine::memory_unmapped`].
 #[derive(Debug)]
 #[must_use = "the result of the call must be reported with Engine::memory_unmapped"]
 pub struct Unmapping {
-    records: Vec<Record>,
+    taken: Vec<Closed>,
     range: Range<u64>,
+}
+
+impl Unmapping {
+    /// Whether the memory is still being copied or put back: the real call has to wait, see [`Engine::unmap_later`].
+    #[must_use]
+    pub fn is_late(&self) -> bool {
+        self.taken.iter().any(Closed::is_being_copied)
+    }
 }
 
 /// The record that left the inventory for a free now under way; hand it back to [`Engine::memory_freed`].
@@ -128,6 +136,14 @@ impl Freeing {
 #[derive(Debug)]
 pub struct Closing {
     closed: Vec<Closed>,
+}
+
+impl Closing {
+    /// Whether the memory is still being copied or put back: the real call has to wait, see [`Engine::close_later`].
+    #[must_use]
+    pub fn is_late(&self) -> bool {
+        self.closed.iter().any(Closed::is_being_copied)
+    }
 }
 
 /// The memory of an executable that is about to be destroyed.
@@ -349,27 +365,50 @@ impl Engine {
         });
     }
 
-    /// Before `hsa_amd_vmem_unmap`: as for a free, for all mappings that the range touches.
-    pub fn memory_unmapping(&self, address: u64, bytes: u64) -> Unmapping {
+    /// Before `hsa_amd_vmem_unmap`: as for a free, for all mappings that the range touches, except that a thread that `may_wait`
+    /// also waits until they are put back as a whole: if the call is refused they are as if it had not been made. For one that may
+    /// not, see [`Unmapping::is_late`].
+    pub fn memory_unmapping(&self, address: u64, bytes: u64, may_wait: bool) -> Unmapping {
         let range = address..address.saturating_add(bytes);
-        let records = if self.is_stopped() { Vec::new() } else { self.process.inventory.unmap(&range) };
-        Unmapping { records, range }
+        let taken =
+            if self.is_stopped() { Vec::new() } else { self.process.inventory.unmap(&range, may_wait) };
+        Unmapping { taken, range }
     }
 
     /// After it. What was mapped outside the range stays.
     pub fn memory_unmapped(&self, unmapping: &Unmapping, outcome: Unmapped) {
         if !self.is_stopped() {
-            self.process.inventory.unmapped(&unmapping.records, &unmapping.range, outcome);
+            self.process.inventory.unmapped(&unmapping.taken, &unmapping.range, outcome);
         }
+    }
+
+    /// Instead of it, for an unmapping that [`Unmapping::is_late`]: `unmap` makes the real call when nobody is at the memory any more,
+    /// on a thread of the engine's or on this one, and says how it ended.
+    pub fn unmap_later(&self, unmapping: Unmapping, unmap: impl FnOnce() -> Unmapped + Send + 'static) {
+        let process = Arc::clone(&self.process);
+        let regions: Vec<Arc<Region>> = unmapping.taken.iter().map(Closed::before).cloned().collect();
+        Region::when_not_copied(&regions, move || {
+            let outcome = unmap();
+            process.inventory.unmapped(&unmapping.taken, &unmapping.range, outcome);
+        });
     }
 
     /// Before a call that takes an agent's right to write to the mappings that begin in a range: they are not captured or put
     /// back any more once this returns. [`Engine::memory_access`] follows when the call has succeeded,
-    /// [`Engine::memory_not_closed`] when it has changed nothing.
-    pub fn memory_closing(&self, address: u64, bytes: u64, agent: Agent) -> Closing {
+    /// [`Engine::memory_not_closed`] when it has changed nothing. For a thread that may not wait, see [`Closing::is_late`].
+    pub fn memory_closing(&self, address: u64, bytes: u64, agent: Agent, may_wait: bool) -> Closing {
         let range = address..address.saturating_add(bytes);
-        let closed = if self.is_stopped() { Vec::new() } else { self.process.inventory.close(range, agent) };
+        let inventory = &self.process.inventory;
+        let closed = if self.is_stopped() { Vec::new() } else { inventory.close(range, agent, may_wait) };
         Closing { closed }
+    }
+
+    /// For closings one of which [`Closing::is_late`]: `call` makes the real call, and tells of its end, when nobody is at the memory
+    /// any more, on a thread of the engine's or on this one.
+    pub fn close_later(&self, closings: Vec<Closing>, call: impl FnOnce(&[Closing]) + Send + 'static) {
+        let closed = closings.iter().flat_map(|closing| &closing.closed);
+        let regions: Vec<Arc<Region>> = closed.map(Closed::before).cloned().collect();
+        Region::when_not_copied(&regions, move || call(&closings));
     }
 
     /// The call was refused: the agent may do what it could before.

@@ -64,6 +64,10 @@ pub unsafe extern "C" fn hsa_agent_get_info(
 pub struct Address(usize);
 
 impl Address {
+    pub fn of(pointer: *mut c_void) -> Self {
+        Self(pointer.expose_provenance())
+    }
+
     pub fn pointer(self) -> *mut c_void {
         std::ptr::with_exposed_provenance_mut(self.0)
     }
@@ -75,7 +79,7 @@ pub fn freeing(
     address: *mut c_void,
     call: impl FnOnce(*mut c_void) -> hsa_status_t + Send + 'static,
 ) -> hsa_status_t {
-    let number = Address(address.expose_provenance());
+    let number = Address::of(address);
     let Some(freeing) =
         life::with(|engine| engine.memory_freeing(address.addr() as u64, event_thread::may_wait()))
     else {

@@ -17,9 +17,10 @@ use hsa_sys::{
 };
 use parking_lot::Mutex;
 
-use super::memory::allocating;
+use super::late::{self, Pending};
+use super::memory::{Address, allocating};
 use crate::forward::real;
-use crate::life;
+use crate::{event_thread, life};
 
 /// Physical memory behind a handle. It lives as long as the handle is held or a mapping of it exists.
 #[derive(Default)]
@@ -185,6 +186,7 @@ pub unsafe extern "C" fn hsa_amd_vmem_map(
     handle: hsa_amd_vmem_alloc_handle_t,
     flags: u64,
 ) -> hsa_status_t {
+    late::wait_for(&range_of(address, size));
     // SAFETY: the caller's obligations are passed on.
     let status = unsafe { real!(hsa_amd_vmem_map)(address, size, offset, handle, flags) };
     if status == HSA_STATUS_SUCCESS {
@@ -212,22 +214,53 @@ fn refused(status: hsa_status_t) -> bool {
     matches!(status, HSA_STATUS_ERROR_INVALID_ARGUMENT | HSA_STATUS_ERROR_INVALID_ALLOCATION)
 }
 
-pub unsafe extern "C" fn hsa_amd_vmem_unmap(address: *mut c_void, size: usize) -> hsa_status_t {
-    let unmapping = life::with(|engine| engine.memory_unmapping(address.addr() as u64, size as u64));
+fn range_of(address: *mut c_void, size: usize) -> Range<u64> {
+    let start = address.addr() as u64;
+    start..start.saturating_add(size as u64)
+}
+
+pub unsafe extern "C" fn hsa_amd_vmem_address_free(address: *mut c_void, size: usize) -> hsa_status_t {
+    // The runtime refuses to free addresses at which memory is mapped.
+    late::wait_for(&range_of(address, size));
     // SAFETY: the caller's obligations are passed on.
-    let status = unsafe { real!(hsa_amd_vmem_unmap)(address, size) };
-    let outcome = match status {
-        HSA_STATUS_SUCCESS => Unmapped::Done,
-        status if refused(status) => Unmapped::Refused,
-        _ => Unmapped::Failed,
+    unsafe { real!(hsa_amd_vmem_address_free)(address, size) }
+}
+
+pub unsafe extern "C" fn hsa_amd_vmem_unmap(address: *mut c_void, size: usize) -> hsa_status_t {
+    let range = range_of(address, size);
+    late::wait_for(&range);
+    let may_wait = event_thread::may_wait();
+    let unmapping = life::with(|engine| engine.memory_unmapping(range.start, size as u64, may_wait));
+    let (number, unmapped) = (Address::of(address), range.clone());
+    let unmap = move || {
+        // SAFETY: the caller's obligations are passed on.
+        let status = unsafe { real!(hsa_amd_vmem_unmap)(number.pointer(), size) };
+        let outcome = match status {
+            HSA_STATUS_SUCCESS => Unmapped::Done,
+            status if refused(status) => Unmapped::Refused,
+            _ => Unmapped::Failed,
+        };
+        if outcome == Unmapped::Done {
+            table(|table| table.unmapped(unmapped));
+        }
+        (status, outcome)
     };
-    if let Some(unmapping) = unmapping {
-        life::with(|engine| engine.memory_unmapped(&unmapping, outcome));
+    let Some(unmapping) = unmapping else { return unmap().0 };
+    if unmapping.is_late() {
+        let pending = Pending::new(range);
+        let unmap = move || {
+            let (status, outcome) = unmap();
+            if outcome != Unmapped::Done {
+                tracing::warn!("memory could not be unmapped after a copy of it: status {status:#x}");
+            }
+            drop(pending);
+            outcome
+        };
+        life::with(|engine| engine.unmap_later(unmapping, unmap));
+        return HSA_STATUS_SUCCESS;
     }
-    if outcome == Unmapped::Done {
-        let start = address.addr() as u64;
-        table(|table| table.unmapped(start..start.saturating_add(size as u64)));
-    }
+    let (status, outcome) = unmap();
+    life::with(|engine| engine.memory_unmapped(&unmapping, outcome));
     status
 }
 
@@ -243,28 +276,50 @@ pub unsafe extern "C" fn hsa_amd_vmem_set_access(
         // SAFETY: the caller's obligation: this many descriptions.
         unsafe { slice::from_raw_parts(list, count) }
     };
-    let (base, bytes) = (address.addr() as u64, size as u64);
-    let accesses = || {
-        entries.iter().map(|entry| Access {
+    let range = range_of(address, size);
+    late::wait_for(&range);
+    let accesses: Vec<Access> = entries
+        .iter()
+        .map(|entry| Access {
             agent: Agent(entry.agent_handle.handle),
             writes: matches!(entry.permissions, HSA_ACCESS_PERMISSION_RW | HSA_ACCESS_PERMISSION_WO),
         })
-    };
-    let closing: Vec<Closing> = accesses()
-        .filter(|access| !access.writes)
-        .filter_map(|access| life::with(|engine| engine.memory_closing(base, bytes, access.agent)))
         .collect();
+    let (base, bytes, may_wait) = (range.start, size as u64, event_thread::may_wait());
+    let closings: Vec<Closing> = accesses
+        .iter()
+        .filter(|access| !access.writes)
+        .filter_map(|access| life::with(|engine| engine.memory_closing(base, bytes, access.agent, may_wait)))
+        .collect();
+    let told = move |status, closings: &[Closing]| {
+        if status == HSA_STATUS_SUCCESS {
+            for access in accesses {
+                life::with(|engine| engine.memory_access(base, bytes, access));
+            }
+        } else if refused(status) {
+            for closing in closings {
+                life::with(|engine| engine.memory_not_closed(closing));
+            }
+        }
+    };
+    if closings.iter().any(Closing::is_late) {
+        let (number, entries, pending) = (Address::of(address), entries.to_vec(), Pending::new(range));
+        let call = move |closings: &[Closing]| {
+            let (list, count) = (entries.as_ptr(), entries.len());
+            // SAFETY: the caller's obligations are passed on; the descriptions were copied.
+            let status = unsafe { real!(hsa_amd_vmem_set_access)(number.pointer(), size, list, count) };
+            if status != HSA_STATUS_SUCCESS {
+                tracing::warn!("access could not be changed after a copy of the memory: status {status:#x}");
+            }
+            told(status, closings);
+            drop(pending);
+        };
+        life::with(|engine| engine.close_later(closings, call));
+        return HSA_STATUS_SUCCESS;
+    }
     // SAFETY: the caller's obligations are passed on.
     let status = unsafe { real!(hsa_amd_vmem_set_access)(address, size, list, count) };
-    if status == HSA_STATUS_SUCCESS {
-        for access in accesses() {
-            life::with(|engine| engine.memory_access(base, bytes, access));
-        }
-    } else if refused(status) {
-        for closing in &closing {
-            life::with(|engine| engine.memory_not_closed(closing));
-        }
-    }
+    told(status, &closings);
     status
 }
 

@@ -9,7 +9,7 @@ use crate::sync::{Arc, AtomicUsize, Condvar, Mutex, Ordering};
 const GONE: usize = 1;
 /// Somebody waits for the last copy to end.
 const AWAITED: usize = 2;
-/// One copy: the count is all above the flags.
+/// One copy, or one window that is about to put it back: the count is all above the flags.
 const COPY: usize = 4;
 
 /// The claims on one region.
@@ -84,17 +84,32 @@ impl InUse {
         self.retire();
     }
 
+    /// No window begins to put it back any more, and when none is at it no copy begins either.
+    pub(crate) fn leave_at_once(&self) {
+        let mut claims = self.claims.lock();
+        claims.is_leaving = true;
+        if claims.pins == 0 {
+            self.state.fetch_or(GONE, Ordering::AcqRel);
+        }
+    }
+
     /// Whether a window may put it back; then [`InUse::unpin`] says that this is over.
     pub(crate) fn pin(&self) -> bool {
         let mut claims = self.claims.lock();
-        let stays = !self.is_gone() && !claims.is_leaving;
+        let stays = !claims.is_leaving && self.begin_copy();
         claims.pins += usize::from(stays);
         stays
     }
 
     pub(crate) fn unpin(&self) {
-        self.claims.lock().pins -= 1;
+        let mut claims = self.claims.lock();
+        claims.pins -= 1;
+        if claims.pins == 0 && claims.is_leaving {
+            self.state.fetch_or(GONE, Ordering::AcqRel);
+        }
+        drop(claims);
         self.changed.notify_all();
+        self.end_copy();
     }
 }
 
@@ -116,7 +131,8 @@ impl std::fmt::Debug for Later {
 }
 
 impl Later {
-    /// Acts when no copy of these is under way, which may be now. None begins: they are gone.
+    /// Acts when no copy of these is under way and none is being put back, which may be now. Nothing of that begins: they are gone or
+    /// leaving.
     pub(crate) fn act<'a>(all: impl IntoIterator<Item = &'a InUse>, act: impl FnOnce() + Send + 'static) {
         let act: Box<dyn FnOnce() + Send> = Box::new(act);
         let later = Self(Arc::new(Postponed { left: AtomicUsize::new(1), act: Mutex::new(Some(act)) }));

@@ -1,21 +1,42 @@
 //! Mappings of physical memory, and which agent may write to them.
 //!
 //! A mapping is captured while the agent that owns its physical memory may write to it. Taking that right away is like a free:
-//! the region is gone, and a new one stands for the mapping, since nothing can be put back any more.
+//! the region is gone, and a new one stands for the mapping, since nothing can be put back any more. So is an unmapping, until it is
+//! known to have succeeded.
 
 use super::region::Exclusion;
 use super::{Arc, Inventory, Record, Region};
 use crate::handles::Agent;
 use crate::{Access, Unmapped};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
-/// A mapping whose agent is about to lose the right to write there.
+/// A mapping that a call under way takes away, or takes its agent's right to write.
 #[derive(Debug)]
 pub(crate) struct Closed {
     before: Record,
-    /// What stands for it from now on.
+    /// What stands for it until the call has ended, and afterwards if it is still there.
     after: Arc<Region>,
+}
+
+impl Closed {
+    /// Whether it is still being copied or put back.
+    pub(crate) fn is_being_copied(&self) -> bool {
+        self.before.region.is_being_copied()
+    }
+
+    /// What a window has left there is put back first: the memory may stay, by another mapping or since the call is refused.
+    fn wait(&self, may_wait: bool) {
+        if may_wait {
+            self.before.region.retire_unpinned();
+        } else {
+            self.before.region.leave_at_once();
+        }
+    }
+
+    pub(crate) fn before(&self) -> &Arc<Region> {
+        &self.before.region
+    }
 }
 
 impl Record {
@@ -23,49 +44,53 @@ impl Record {
         self.region.physical().is_some()
     }
 
-    fn physical_number(&self) -> Option<u64> {
-        self.region.physical().map(|physical| physical.number)
+    /// Another region stands for it during a call.
+    fn close(&mut self, stands: Region) -> Closed {
+        let after = Arc::new(stands);
+        // Until the call has succeeded nobody knows what the agent may do.
+        let new = Self { region: Arc::clone(&after), exclusion: Some(Exclusion::Unknown) };
+        Closed { before: std::mem::replace(self, new), after }
     }
 }
 
 impl Inventory {
-    /// Takes out the mappings that a range touches.
-    pub(crate) fn unmap(&self, range: &Range<u64>) -> Vec<Record> {
+    /// Before the mappings that a range touches are taken away: no window captures them or puts them back any more. Until the call
+    /// has ended nobody knows whether they stay, so a window that has them does not go on.
+    pub(crate) fn unmap(&self, range: &Range<u64>, may_wait: bool) -> Vec<Closed> {
+        let mut taken = Vec::new();
         let mut records = self.records.write();
-        let touched: Vec<u64> = records
-            .iter()
-            .filter(|(_, record)| record.is_mapping())
-            .filter(|(base, record)| **base < range.end && range.start < record.region.end())
-            .map(|(base, _)| *base)
-            .collect();
-        let taken: Vec<Record> = touched.iter().filter_map(|base| records.remove(base)).collect();
-        let going: HashSet<u64> = taken.iter().filter_map(Record::physical_number).collect();
-        let stays: HashSet<u64> = records
-            .values()
-            .filter_map(Record::physical_number)
-            .filter(|number| going.contains(number))
-            .collect();
-        drop(records);
-        for record in &taken {
-            // What a window has left in memory that stays is put back first: there is no other way to it.
-            if record.physical_number().is_some_and(|number| stays.contains(&number)) {
-                record.region.retire_unpinned();
+        for (base, record) in records.iter_mut() {
+            if record.is_mapping() && *base < range.end && range.start < record.region.end() {
+                let stands = record.region.successor(record.region.base..record.region.end());
+                // Nothing is copied there meanwhile.
+                stands.retire_at_once();
+                taken.push(record.close(stands));
             }
-            self.forget(record);
+        }
+        drop(records);
+        for closed in &taken {
+            closed.wait(may_wait);
+            self.forget_kernarg(&closed.before);
         }
         taken
     }
 
     /// Afterwards: what is still mapped comes back.
-    pub(crate) fn unmapped(&self, taken: &[Record], range: &Range<u64>, outcome: Unmapped) {
-        for record in taken {
+    pub(crate) fn unmapped(&self, taken: &[Closed], range: &Range<u64>, outcome: Unmapped) {
+        for Closed { before, after } in taken {
+            let mut records = self.records.write();
+            if records.get(&after.base).is_some_and(|record| Arc::ptr_eq(&record.region, after)) {
+                records.remove(&after.base);
+            }
+            drop(records);
+            let whole = after.base..after.end();
             match outcome {
                 // The region does not come back: a window that has it went on without it, and must not take it up again.
-                Unmapped::Refused => self.keep(record, record.region.base..record.region.end()),
-                Unmapped::Failed => self.put_back_excluded(record),
+                Unmapped::Refused => self.keep(before, after, whole),
+                Unmapped::Failed => self.put_back_excluded(before),
                 Unmapped::Done => {
-                    for part in [record.region.base..range.start, range.end..record.region.end()] {
-                        self.keep(record, part);
+                    for part in [whole.start..range.start, range.end..whole.end] {
+                        self.keep(before, after, part);
                     }
                 }
             }
@@ -73,31 +98,29 @@ impl Inventory {
     }
 
     /// Puts a part of a mapping back.
-    fn keep(&self, record: &Record, part: Range<u64>) {
+    fn keep(&self, before: &Record, after: &Region, part: Range<u64>) {
         if part.is_empty() {
             return;
         }
         let start = part.start;
-        let region = record.region.successor(part);
-        let record = Record { region: Arc::new(region), exclusion: record.exclusion };
+        // What was found out meanwhile holds.
+        let record = Record { region: Arc::new(after.successor(part)), exclusion: before.exclusion };
         self.records.write().entry(start).or_insert(record);
     }
 
     /// Before an agent loses the right to write to the mappings that begin in a range.
-    pub(crate) fn close(&self, range: Range<u64>, agent: Agent) -> Vec<Closed> {
+    pub(crate) fn close(&self, range: Range<u64>, agent: Agent, may_wait: bool) -> Vec<Closed> {
         let mut closed = Vec::new();
         let mut records = self.records.write();
         for record in records.range_mut(range).map(|(_, record)| record) {
             // Also one that was found out to be excluded, or that the program has left out since: an open window may hold it.
             if record.is_mapping() && record.region.owner == agent && record.exclusion.is_none() {
-                let region = Arc::new(record.region.successor(record.region.base..record.region.end()));
-                // Until the call has succeeded nobody knows what the agent may do.
-                let new = Record { region: Arc::clone(&region), exclusion: Some(Exclusion::Unknown) };
-                closed.push(Closed { before: std::mem::replace(record, new), after: region });
+                let stands = record.region.successor(record.region.base..record.region.end());
+                closed.push(record.close(stands));
             }
         }
         drop(records);
-        closed.iter().for_each(|closed| closed.before.region.retire_unpinned());
+        closed.iter().for_each(|closed| closed.wait(may_wait));
         closed
     }
 

@@ -137,12 +137,12 @@ impl Region {
         self.in_use.retire_at_once();
     }
 
-    /// Whether a copy of it is under way.
+    /// Whether a copy of it is under way, or it is being put back.
     pub(crate) fn is_being_copied(&self) -> bool {
         self.in_use.is_being_copied()
     }
 
-    /// Acts when no copy of these regions, which are gone, is under way: now, or on the thread that ends the last one.
+    /// Acts when no copy of these regions, which are gone or leaving, is under way and none is being put back: now, or on the thread that ends the last one.
     pub(crate) fn when_not_copied<'a>(
         regions: impl IntoIterator<Item = &'a Arc<Self>>,
         act: impl FnOnce() + Send + 'static,
@@ -154,6 +154,11 @@ impl Region {
     /// back first, all of it.
     pub(crate) fn retire_unpinned(&self) {
         self.in_use.retire_unpinned();
+    }
+
+    /// The same on a thread that does not wait: it is gone when it is being put back no more, see [`Region::when_not_copied`].
+    pub(crate) fn leave_at_once(&self) {
+        self.in_use.leave_at_once();
     }
 
     /// The physical memory behind a mapping.

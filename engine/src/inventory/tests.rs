@@ -133,7 +133,7 @@ fn a_mapping_is_captured_while_its_agent_may_write_there() {
     inventory.access(0x1000..0x1200, access(GPU, true));
     assert_eq!(bases(&inventory), [0x1000, 0x1100], "one call over two mappings");
     let region = inventory.trackable(GPU).remove(0);
-    inventory.close(0x1000..0x1100, GPU);
+    inventory.close(0x1000..0x1100, GPU, true);
     assert!(region.is_gone(), "nothing is put back once this returns");
     assert_eq!(exclusion(&inventory, 0x1000), Some(Exclusion::Unknown), "until the call has succeeded");
     inventory.access(0x1000..0x1100, access(GPU, false));
@@ -167,7 +167,7 @@ fn physical_memory_mapped_twice_is_captured_once() {
     let region = inventory.trackable(GPU).remove(0);
     assert!(inventory.stays_mapped(&region));
     assert_eq!(exclusion(&inventory, 0x5000), None, "an argument that leads there leads to captured memory");
-    inventory.unmapped(&inventory.unmap(&(0x1000..0x1100)), &(0x1000..0x1100), Unmapped::Done);
+    inventory.unmapped(&inventory.unmap(&(0x1000..0x1100), true), &(0x1000..0x1100), Unmapped::Done);
     assert_eq!(bases(&inventory), [0x5000]);
 }
 
@@ -178,16 +178,16 @@ fn a_refused_unmapping_changes_nothing_and_a_partial_one_leaves_the_rest() {
     inventory.access(0x1000..0x1300, Access { agent: GPU, writes: true });
     let part = 0x1100..0x1200;
     let before = inventory.trackable(GPU).remove(0);
-    inventory.unmapped(&inventory.unmap(&part), &part, Unmapped::Refused);
+    inventory.unmapped(&inventory.unmap(&part, true), &part, Unmapped::Refused);
     assert_eq!(inventory.trackable(GPU)[0].bytes, 0x300);
     assert!(!inventory.trackable(GPU)[0].is_gone());
     assert!(
         before.is_gone() && inventory.stays_mapped(&before),
         "an open window has no whole snapshot of it"
     );
-    inventory.unmapped(&inventory.unmap(&part), &part, Unmapped::Done);
+    inventory.unmapped(&inventory.unmap(&part, true), &part, Unmapped::Done);
     assert_eq!(bases(&inventory), [0x1000, 0x1200]);
-    inventory.unmapped(&inventory.unmap(&(0x1000..0x1100)), &(0x1000..0x1100), Unmapped::Failed);
+    inventory.unmapped(&inventory.unmap(&(0x1000..0x1100), true), &(0x1000..0x1100), Unmapped::Failed);
     assert_eq!(exclusion(&inventory, 0x1000), Some(Exclusion::FailedFree));
 }
 
@@ -306,7 +306,7 @@ fn access_taken_from_memory_that_was_just_left_out_ends_its_region_too() {
     inventory.access(0x1000..0x1100, Access { agent: GPU, writes: true });
     let captured = inventory.trackable(GPU).remove(0);
     inventory.ask(0x1000, Asked::Exclude);
-    inventory.close(0x1000..0x1100, GPU);
+    inventory.close(0x1000..0x1100, GPU, true);
     assert!(captured.is_gone(), "an open window may still hold it");
     inventory.access(0x1000..0x1100, Access { agent: GPU, writes: true });
     assert_eq!(exclusion(&inventory, 0x1000), Some(Exclusion::Program), "what was asked still holds");
@@ -318,13 +318,13 @@ fn a_refused_change_of_access_leaves_the_mapping_captured() {
     map(&inventory, 0x1000, 0x100, 1);
     inventory.access(0x1000..0x1100, Access { agent: GPU, writes: true });
     let region = inventory.trackable(GPU).remove(0);
-    let closed = inventory.close(0x1000..0x1100, GPU);
+    let closed = inventory.close(0x1000..0x1100, GPU, true);
     assert!(region.is_gone() && inventory.stays_mapped(&region), "a window must not go on without it");
     inventory.reopen(&closed);
     let again = inventory.trackable(GPU).remove(0);
     assert!(!again.is_gone() && again.bytes == region.bytes, "later windows capture it");
     assert!(region.is_gone() && inventory.stays_mapped(&region), "the open one has no whole snapshot of it");
-    let closed = inventory.close(0x1000..0x1100, GPU);
+    let closed = inventory.close(0x1000..0x1100, GPU, true);
     inventory.export(0x1000);
     inventory.reopen(&closed);
     assert_eq!(exclusion(&inventory, 0x1000), Some(Exclusion::SharedOut), "what was learnt meanwhile holds");
@@ -339,8 +339,8 @@ fn a_change_of_access_waits_until_the_memory_is_put_back_as_a_whole() {
     inventory.access(0..u64::MAX, Access { agent: GPU, writes: true });
     let region = |address| inventory.find(address).expect("is known").region;
     let ends: [fn(&Inventory); 2] = [
-        |inventory| _ = inventory.unmap(&(0x1000..0x1100)),
-        |inventory| _ = inventory.close(0x3000..0x3100, GPU),
+        |inventory| _ = inventory.unmap(&(0x1000..0x1100), true),
+        |inventory| _ = inventory.close(0x3000..0x3100, GPU, true),
     ];
     for (end, address) in ends.into_iter().zip([0x1000, 0x3000]) {
         let region = region(address);
@@ -361,10 +361,71 @@ fn a_change_of_access_waits_until_the_memory_is_put_back_as_a_whole() {
         ending.join().expect("no panic");
         assert!(region.pin().is_none() && hold(&region).is_none());
     }
-    map(&inventory, 0x7000, 0x100, 3);
-    inventory.access(0x7000..0x7100, Access { agent: GPU, writes: true });
-    let _pin = region(0x7000).pin().expect("live");
-    inventory.unmap(&(0x7000..0x7100));
+}
+
+#[test]
+fn a_call_on_mappings_that_may_not_wait_is_made_when_they_are_put_back_and_copied_no_more() {
+    let inventory = inventory();
+    for (address, physical) in [(0x1000, 1), (0x3000, 2)] {
+        map(&inventory, address, 0x100, physical);
+    }
+    inventory.access(0..u64::MAX, Access { agent: GPU, writes: true });
+    let regions = inventory.trackable(GPU);
+    let pins: Vec<_> = regions.iter().map(|region| region.pin().expect("live")).collect();
+    let mut calls = inventory.unmap(&(0x1000..0x1100), false);
+    calls.extend(inventory.close(0x3000..0x3100, GPU, false));
+    let made = Arc::new(AtomicU64::new(0));
+    let count = Arc::clone(&made);
+    assert!(calls.iter().all(Closed::is_being_copied));
+    Region::when_not_copied(calls.iter().map(Closed::before), move || {
+        _ = count.fetch_add(1, Ordering::SeqCst)
+    });
+    let copies: Vec<_> = regions.iter().map(|region| hold(region).expect("is being put back")).collect();
+    assert!(regions.iter().all(|region| region.pin().is_none()), "no other window begins with it");
+    drop(pins);
+    assert!(regions.iter().all(|region| region.is_gone() && inventory.stays_mapped(region)));
+    for copy in copies {
+        assert_eq!(made.load(Ordering::SeqCst), 0, "a device may still be at it");
+        drop(copy);
+    }
+    assert_eq!(made.load(Ordering::SeqCst), 1);
+}
+
+#[test]
+fn an_unmapping_under_way_counts_as_mapped_until_it_is_done() {
+    for (outcome, stays) in [(Unmapped::Done, false), (Unmapped::Refused, true)] {
+        let inventory = inventory();
+        map(&inventory, 0x1000, 0x100, 1);
+        inventory.access(0x1000..0x1100, Access { agent: GPU, writes: true });
+        let region = inventory.trackable(GPU).remove(0);
+        let taken = inventory.unmap(&(0x1000..0x1100), true);
+        assert!(region.is_gone() && inventory.stays_mapped(&region), "a window must not go on without it");
+        assert!(inventory.trackable(GPU).is_empty());
+        assert!(
+            inventory.mappings(GPU).iter().all(|region| hold(region).is_none()),
+            "nothing is copied there"
+        );
+        inventory.unmapped(&taken, &(0x1000..0x1100), outcome);
+        assert_eq!(inventory.stays_mapped(&region), stays);
+        assert_eq!(bases(&inventory), if stays { vec![0x1000] } else { vec![] });
+    }
+}
+
+#[test]
+fn what_is_learnt_and_mapped_during_an_unmapping_holds() {
+    let inventory = inventory();
+    map(&inventory, 0x1000, 0x100, 1);
+    inventory.access(0x1000..0x1100, Access { agent: GPU, writes: true });
+    let taken = inventory.unmap(&(0x1000..0x1100), true);
+    inventory.export(0x1000);
+    inventory.unmapped(&taken, &(0x1000..0x1100), Unmapped::Refused);
+    assert_eq!(exclusion(&inventory, 0x1000), Some(Exclusion::SharedOut));
+    // Another thread is told of a new mapping there before this one is of the end of the old.
+    let taken = inventory.unmap(&(0x1000..0x1100), true);
+    map(&inventory, 0x1000, 0x100, 2);
+    inventory.access(0x1000..0x1100, Access { agent: GPU, writes: true });
+    inventory.unmapped(&taken, &(0x1000..0x1100), Unmapped::Done);
+    assert_eq!(bases(&inventory), [0x1000]);
 }
 
 #[test]
@@ -412,14 +473,14 @@ proptest! {
             match call {
                 0 | 1 => {
                     let outcome = if call == 0 { Unmapped::Done } else { Unmapped::Refused };
-                    inventory.unmapped(&inventory.unmap(&range), &range, outcome);
+                    inventory.unmapped(&inventory.unmap(&range, true), &range, outcome);
                     for page in page..end {
                         mapped[usize::try_from(page).expect("small")] &= call != 0;
                     }
                 }
-                2 => inventory.reopen(&inventory.close(range, GPU)),
+                2 => inventory.reopen(&inventory.close(range, GPU, true)),
                 _ => {
-                    inventory.close(range.clone(), GPU);
+                    inventory.close(range.clone(), GPU, true);
                     inventory.access(range, Access { agent: GPU, writes: true });
                 }
             }

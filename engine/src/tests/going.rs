@@ -56,7 +56,7 @@ fn a_mapping_taken_away_during_a_window_is_left_alone() {
     rig.fake.hold_kernel(rig.kernel(COUNT));
     let counted = queue.dispatch(COUNT, &[out]);
     rig.fake.wait_for_held(rig.kernel(COUNT));
-    let unmapping = rig.engine.memory_unmapping(mapping, BYTES);
+    let unmapping = rig.engine.memory_unmapping(mapping, BYTES, true);
     replace(&rig, mapping, BYTES);
     rig.engine.memory_unmapped(&unmapping, Unmapped::Done);
     rig.fake.release();
@@ -77,7 +77,7 @@ fn memory_that_stays_by_another_mapping_ends_the_window() {
     rig.fake.hold_kernel(rig.kernel(COUNT));
     let counted = queue.dispatch(COUNT, &[out]);
     rig.fake.wait_for_held(rig.kernel(COUNT));
-    let unmapping = rig.engine.memory_unmapping(first, 4096);
+    let unmapping = rig.engine.memory_unmapping(first, 4096, true);
     rig.fake.machine(|machine| machine.free(first));
     rig.engine.memory_unmapped(&unmapping, Unmapped::Done);
     rig.fake.release();
@@ -107,8 +107,8 @@ fn a_call_that_is_refused_during_a_window_ends_it_and_nothing_is_put_back_there(
         rig.fake.pause(Operation::CopyToHost, 0);
         let counted = queue.dispatch(COUNT, &[out]);
         rig.fake.wait_for_pause();
-        let unmapping = unmaps.then(|| rig.engine.memory_unmapping(mapping, BYTES));
-        let closing = (!unmaps).then(|| rig.engine.memory_closing(mapping, BYTES, GPU));
+        let unmapping = unmaps.then(|| rig.engine.memory_unmapping(mapping, BYTES, true));
+        let closing = (!unmaps).then(|| rig.engine.memory_closing(mapping, BYTES, GPU, true));
         rig.fake.resume();
         rig.fake.wait_for_held(rig.kernel(COUNT));
         if let Some(unmapping) = unmapping {
@@ -129,6 +129,62 @@ fn a_call_that_is_refused_during_a_window_ends_it_and_nothing_is_put_back_there(
         );
         assert_eq!((records[1].outcome, records[1].passes.len()), (Outcome::Replayed, 3), "captured again");
     }
+}
+
+/// While the call is under way nobody knows whether the memory stays.
+#[test]
+fn an_unmapping_that_is_refused_after_the_window_leaves_the_memory_as_one_pass() {
+    const BYTES: u64 = 4096;
+    for check in ["0", "1"] {
+        let rig = Rig::with(&[("CHECK", check)]);
+        let mapping = rig.map(1);
+        let queue = rig.queue(16);
+        rig.fake.hold_kernel(rig.kernel(COUNT));
+        let counted = queue.dispatch(COUNT, &[mapping]);
+        rig.fake.wait_for_held(rig.kernel(COUNT));
+        let unmapping = rig.engine.memory_unmapping(mapping, BYTES, true);
+        rig.fake.release();
+        queue.wait(counted);
+        rig.engine.memory_unmapped(&unmapping, Unmapped::Refused);
+        assert_eq!(rig.u32(mapping), 1);
+        queue.run(COUNT, &[mapping]);
+        assert_eq!(rig.u32(mapping), 2);
+        let (records, _) = rig.finish();
+        assert_eq!(
+            (records[0].outcome, records[0].reason, records[0].passes.len()),
+            (Outcome::Declined, Some(Reason::UntrackedMemory), 1)
+        );
+        assert_eq!((records[1].outcome, records[1].passes.len()), (Outcome::Replayed, 3), "captured again");
+    }
+}
+
+/// On a thread that may not wait, while the mapping is put back.
+#[test]
+fn an_unmapping_that_may_not_wait_is_made_when_the_memory_is_put_back() {
+    const BYTES: u64 = 4096;
+    let rig = Rig::with(&[("CHECK", "0")]);
+    let mapping = rig.map(1);
+    rig.fake.set_device_memory(0, 1 << 30);
+    rig.fake.pause(Operation::CopyToDevice, 0);
+    let queue = rig.queue(16);
+    let counted = queue.dispatch(COUNT, &[mapping]);
+    rig.fake.wait_for_pause();
+    let unmapping = rig.engine.memory_unmapping(mapping, BYTES, false);
+    assert!(unmapping.is_late());
+    let (made, has_been_made) = std::sync::mpsc::channel();
+    let fake = Arc::clone(&rig.fake);
+    rig.engine.unmap_later(unmapping, move || {
+        made.send(fake.machine(|machine| machine.read_u32(mapping))).expect("the test waits");
+        Unmapped::Refused
+    });
+    assert!(has_been_made.try_recv().is_err(), "it is still being put back");
+    rig.fake.resume();
+    assert_eq!(has_been_made.recv().expect("made"), 0, "it was put back as a whole");
+    queue.wait(counted);
+    assert_eq!(rig.u32(mapping), 1);
+    let record = rig.finish().0.remove(0);
+    assert_eq!((record.outcome, record.passes.len()), (Outcome::Replayed, 2));
+    assert!(record.detail.expect("said").contains("stays mapped"));
 }
 
 /// A pass or a barrier that outlasts its window still decrements it.
