@@ -54,6 +54,8 @@ pub(crate) struct Plan {
     first: Vec<usize>,
     /// Bytes of the store in use.
     pub(crate) bytes: u64,
+    /// Regions of which nothing is written back but what is asked for.
+    exact: Vec<bool>,
 }
 
 impl Plan {
@@ -64,6 +66,7 @@ impl Plan {
             moves: Vec::new(),
             first: Vec::with_capacity(regions.len() + 1),
             bytes: 0,
+            exact: vec![false; regions.len()],
             regions: Vec::new(),
         };
         let mut before: Option<&Region> = None;
@@ -104,6 +107,17 @@ impl Plan {
         };
         self.bytes = at + bytes;
         self.pieces.push(Piece { region, offset, bytes, at });
+    }
+
+    /// Of regions that the kernel does not reach nothing is written back but what is asked for: what lies between may be somebody
+    /// else's by now.
+    pub(crate) fn write_exactly_unless(&mut self, reached: &[bool]) {
+        self.exact = reached.iter().map(|reached| !reached).collect();
+    }
+
+    /// Whether nothing of a region is to be written back but what is asked for.
+    pub(crate) fn is_exact(&self, region: usize) -> bool {
+        self.exact[region]
     }
 
     /// Bytes that are captured.
@@ -149,7 +163,10 @@ impl Plan {
                 let at = piece.at + (offset - piece.offset);
                 let device = self.regions[region].base + offset;
                 let near = |last: &Move| {
+                    let adjoins = device == last.device + last.bytes;
+                    let between = self.exact[region] || self.exact[last.regions.end - 1];
                     saved == last_saved
+                        && (adjoins || !between)
                         && (last.regions.end == region + 1 || (joined && last.regions.end == region))
                         && device <= last.device + last.bytes + GAP
                 };

@@ -4,12 +4,13 @@ use super::rig::{Rig, SCALE};
 use crate::fake::{Event, Operation};
 use hsa_replay_contract::{Outcome, Reason};
 
-/// Ten neighbours of 100 bytes each, and a kernel that adds one to the first byte of those that are there.
+/// Ten neighbours of 100 bytes each, every one with a pointer to the next, and a kernel that adds one to the first byte of those that are there.
 fn neighbours(rig: &Rig) -> Vec<u64> {
     let addresses: Vec<u64> = (0..10).map(|at| 0x7_0000_0000 + at * 4096).collect();
     for &address in &addresses {
         rig.fake.machine(|machine| machine.allocate_at(address, 100));
         rig.track(address, 100);
+        rig.fake.machine(|machine| machine.write(address + 16, &(address + 4096).to_le_bytes()));
     }
     let all = addresses.clone();
     rig.fake.kernel(rig.kernel(SCALE), move |machine, _| {

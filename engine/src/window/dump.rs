@@ -17,6 +17,11 @@ impl Window<'_> {
         let Some(folder) = &self.process.settings.dump_writes else {
             return;
         };
+        if evidence.unkept {
+            let error = io::Error::other("what the first pass changed is more than the budget leaves for it");
+            self.process.report.dump_failed(folder, &error);
+            return;
+        }
         let mut room = MAX_DUMPED;
         let mut dumps = Vec::new();
         for listed in Writes::new(ready, evidence).of_first_pass() {

@@ -64,19 +64,30 @@ impl Window<'_> {
             self.note_foreign(plan, evidence);
             return None;
         }
-        let ranges = undone.iter().map(|write| {
-            let base = plan.regions[write.region].base;
-            base + write.offsets.start..base + write.offsets.end
-        });
-        self.agent.fence.intrusions.go_on_writing(ranges.collect());
-        let kept = self.put_foreign(plan, workspace, &evidence.unreached, &undone);
-        let undone = self.end_writing(plan, workspace);
+        let (kept, undone) = self.put_at_the_end(plan, workspace, &evidence.unreached, &undone);
         if !kept {
             self.leave_out(&writes, evidence);
             return Some(lost(&said(plan, &writes, false)));
         }
         self.note_foreign(plan, evidence);
         undone
+    }
+
+    /// Writes bytes of others when no pass follows. Gives whether that worked, and what else ends the window.
+    fn put_at_the_end(
+        &self,
+        plan: &Plan,
+        workspace: &mut Workspace,
+        unreached: &Unreached,
+        writes: &[&Write],
+    ) -> (bool, Option<Cut>) {
+        let ranges = writes.iter().map(|write| {
+            let base = plan.regions[write.region].base;
+            base + write.offsets.start..base + write.offsets.end
+        });
+        self.agent.fence.intrusions.go_on_writing(ranges.collect());
+        let kept = self.put_foreign(plan, workspace, unreached, writes);
+        (kept, self.end_writing(plan, workspace))
     }
 
     /// The same after a pass of which memory could not be read: what earlier ones have shown is there since it was put back, unless
@@ -91,7 +102,19 @@ impl Window<'_> {
             return self.keep_foreign(plan, workspace, evidence, None);
         }
         self.note_foreign(plan, evidence);
-        None
+        let undecided = evidence.unreached.undecided();
+        if undecided.is_empty() {
+            return None;
+        }
+        // The kernel's own bytes are there again anyway, and somebody else's were undone.
+        let undone: Vec<&Write> = undecided.iter().collect();
+        let (kept, cut) = self.put_at_the_end(plan, workspace, &evidence.unreached, &undone);
+        if !kept {
+            return Some(lost(&may_be_others(plan, &undecided, "could not all be put back")));
+        }
+        let said = may_be_others(plan, &undecided, "are as that pass left them");
+        say(&mut self.record, format!("{}: {said}", Reason::ForeignWrite.name()));
+        cut
     }
 
     /// The window ends under a pass that still runs, beside which nothing can be written: data of others that was not put again is
@@ -99,6 +122,11 @@ impl Window<'_> {
     pub(super) fn give_up_foreign(&mut self, plan: &Plan, evidence: &mut Evidence) {
         if !evidence.foreign_undone {
             self.note_foreign(plan, evidence);
+            let undecided = evidence.unreached.undecided();
+            if !undecided.is_empty() {
+                let said = may_be_others(plan, &undecided, "may have been undone");
+                say(&mut self.record, format!("{}: {said}", Reason::ForeignWrite.name()));
+            }
             return;
         }
         let writes = evidence.unreached.writes();
@@ -183,6 +211,15 @@ fn said(plan: &Plan, writes: &[Write], kept: bool) -> String {
     let at = writes.first().map_or(0, |first| plan.regions[first.region].base + first.offsets.start);
     let became = if kept { "their last value was kept" } else { "they could not all be put back" };
     format!("others wrote {bytes} bytes during the window, the first at {at:#x}; {became}")
+}
+
+fn may_be_others(plan: &Plan, writes: &[Write], became: &str) -> String {
+    let bytes: u64 = writes.iter().map(|write| write.offsets.end - write.offsets.start).sum();
+    let at = writes.first().map_or(0, |first| plan.regions[first.region].base + first.offsets.start);
+    format!(
+        "one pass was compared, which does not show whether others wrote {bytes} bytes that changed where no pointer of the kernel \
+         leads, the first at {at:#x}; they {became}"
+    )
 }
 
 fn lost(said: &str) -> Cut {

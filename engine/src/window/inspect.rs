@@ -28,6 +28,8 @@ pub(super) struct Inspection {
     pub(super) unreached: BTreeMap<usize, WrittenBytes>,
     /// That was more than there is room for, so its bytes are missing.
     pub(super) full: bool,
+    /// What the pass left was to be kept, and was more than there is room for.
+    pub(super) unkept: bool,
 }
 
 /// Why memory could not be compared.
@@ -53,6 +55,8 @@ pub(super) struct Reader<'a> {
     pub(super) reached: &'a [bool],
     /// Most bytes that may be kept of what was left elsewhere.
     pub(super) room: u64,
+    /// Most bytes that may be kept of all that a pass left.
+    pub(super) written_room: u64,
 }
 
 /// Moves on their way to one half of the scratch block.
@@ -77,7 +81,8 @@ pub(super) fn reserve_scratch(
 }
 
 impl Reader<'_> {
-    /// Compares all memory with the snapshot. What the pass left is kept in `written`, one for each region, if given.
+    /// Compares all memory with the snapshot. What the pass left is kept in `written`, one for each region, if given: all of it or,
+    /// where there is no room, nothing.
     pub(super) fn inspect(
         &mut self,
         mut written: Option<&mut [WrittenBytes]>,
@@ -87,7 +92,9 @@ impl Reader<'_> {
         let mut current: Option<(usize, RegionComparison)> = None;
         let mut unreached: BTreeMap<usize, WrittenBytes> = BTreeMap::new();
         let (mut kept, mut full) = (0, false);
+        let (mut kept_of_all, mut unkept) = (0, false);
         let (regions, reached, room) = (&self.plan.regions, self.reached, self.room);
+        let written_room = self.written_room;
         self.read(|piece, before, now| {
             if current.as_ref().is_none_or(|(region, _)| *region != piece.region) {
                 if let Some((region, comparison)) = current.take() {
@@ -108,14 +115,28 @@ impl Reader<'_> {
                         unreached.values_mut().for_each(|left| *left = WrittenBytes::new());
                     }
                 }
-                let keep = written.as_deref_mut().map(|written| &mut written[piece.region]);
-                comparison.feed(before, now, &mut hash, keep);
+                let keep =
+                    written.as_deref_mut().map(|written| &mut written[piece.region]).filter(|_| !unkept);
+                let Some(keep) = keep else {
+                    comparison.feed(before, now, &mut hash, None);
+                    return;
+                };
+                let size = keep.size();
+                comparison.feed(before, now, &mut hash, Some(&mut *keep));
+                kept_of_all += (keep.size() - size) as u64;
+                if kept_of_all > written_room {
+                    unkept = true;
+                    written
+                        .iter_mut()
+                        .flat_map(|all| all.iter_mut())
+                        .for_each(|one| *one = WrittenBytes::new());
+                }
             }
         })?;
         if let Some((region, comparison)) = current {
             changes[region] = comparison.finish(&mut hash);
         }
-        Ok(Inspection { changes, hash: hash.value(), reached_hash: hash.rest(), unreached, full })
+        Ok(Inspection { changes, hash: hash.value(), reached_hash: hash.rest(), unreached, full, unkept })
     }
 
     /// Finds where memory differs from what the first pass left.

@@ -31,8 +31,9 @@ const ROOM: Duration = Duration::from_micros(50);
 #[derive(Debug)]
 pub(super) struct Evidence {
     pub(super) first: Option<Inspection>,
-    /// What the first pass left, for each region.
+    /// What the first pass left, for each region; nothing if that is more than the budget.
     pub(super) written: Vec<WrittenBytes>,
+    pub(super) unkept: bool,
     /// Regions freed since the snapshot.
     pub(super) gone: Vec<bool>,
     pub(super) divergences: Divergences,
@@ -187,6 +188,9 @@ impl Window<'_> {
             Some(Cut::new(Reason::CopyInFlight, INTRUDED))
         } else if let Some(detail) = self.newly_excluded(&ready.plan) {
             Some(Cut::new(Reason::UntrackedMemory, detail))
+        } else if evidence.unkept {
+            let detail = "what the first pass changed is more than the budget leaves for it";
+            Some(Cut::new(Reason::OverBudget, detail))
         } else if evidence.unreached.is_full() {
             let detail =
                 "what the passes left where the kernel's pointers do not lead is more than the budget";
@@ -281,6 +285,7 @@ impl Window<'_> {
             gone: &mut evidence.gone,
             reached: &ready.reached,
             room: evidence.unreached.room(),
+            written_room: evidence.unreached.room_of_all(),
         };
         let mut seen = reader.inspect((index == 0).then_some(&mut evidence.written[..]))?;
         if let Some(first) = &evidence.first
@@ -293,6 +298,10 @@ impl Window<'_> {
             let left = |region: &usize| evidence.gone[*region] && !gone_before[*region];
             let mut left = (0..evidence.gone.len()).filter(left);
             evidence.incomparable |= left.any(|region| !first.changes[region].ranges.is_empty());
+        }
+        if evidence.first.is_none() {
+            evidence.unkept = seen.unkept;
+            evidence.unreached.take(evidence.written.iter().map(|written| written.size() as u64).sum());
         }
         evidence.unreached.note(&mut seen);
         if let Some(pass) = self.record.passes.last_mut() {
@@ -383,6 +392,7 @@ impl Evidence {
         Self {
             first: None,
             written: vec![WrittenBytes::new(); regions],
+            unkept: false,
             gone: vec![false; regions],
             divergences: Divergences::new(),
             equal: true,

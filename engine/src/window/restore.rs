@@ -7,14 +7,17 @@ use std::ops::Range;
 /// Spans are rounded out to cache lines.
 const GRAIN: u64 = 64;
 
-/// What has to be written back: all of it without an inspection, otherwise what differs.
+/// What has to be written back: all of it without an inspection, otherwise what differs. What lies between is written with it where
+/// that saves a copy, but only in memory that the kernel reaches: elsewhere others may have written there since.
 pub(super) fn spans(plan: &Plan, inspection: Option<&Inspection>) -> Vec<(usize, Range<u64>)> {
     let regions = plan.regions.iter().enumerate();
     match inspection {
         None => regions.map(|(at, region)| (at, 0..region.bytes)).collect(),
         Some(inspection) => regions
             .flat_map(|(at, region)| {
-                joined(&inspection.changes[at].ranges, region.bytes).into_iter().map(move |span| (at, span))
+                let ranges = &inspection.changes[at].ranges;
+                let spans = if plan.is_exact(at) { ranges.clone() } else { joined(ranges, region.bytes) };
+                spans.into_iter().map(move |span| (at, span))
             })
             .collect(),
     }

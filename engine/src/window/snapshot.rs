@@ -54,7 +54,7 @@ impl Window<'_> {
         let start = Instant::now();
         let mut workspace = self.agent.workspace.lock();
         let mover = Mover::new(self.process, self.agent.agent, self.deadline).given_up_with(self.queue);
-        let plan = loop {
+        let mut plan = loop {
             let plan = Plan::new(self.regions()?);
             self.refuse_untracked(&arguments.pointers, &plan.regions)?;
             let tiers = &mut workspace.tiers;
@@ -80,6 +80,7 @@ impl Window<'_> {
             ns: nanoseconds(start.elapsed()),
         });
         let reached = self.follow(&arguments, &plan, workspace.tiers.store(), &mover)?;
+        plan.write_exactly_unless(&reached);
         Ok(Ready { plan, arguments, reached })
     }
 

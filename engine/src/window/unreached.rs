@@ -44,6 +44,16 @@ impl Unreached {
         self.room / 2
     }
 
+    /// Room for all that the first pass changed, to put it back if a restore fails.
+    pub(super) fn room_of_all(&self) -> u64 {
+        self.room
+    }
+
+    /// So much of it is taken.
+    pub(super) fn take(&mut self, bytes: u64) {
+        self.room = self.room.saturating_sub(bytes);
+    }
+
     /// Takes over what a pass left.
     pub(super) fn note(&mut self, seen: &mut Inspection) {
         self.full |= seen.full;
@@ -89,6 +99,15 @@ impl Unreached {
     /// Hashes of the passes without the regions that the kernel does not reach.
     pub(super) fn reached_hashes(&self) -> impl Iterator<Item = u128> {
         self.passes.iter().map(|pass| pass.reached_hash)
+    }
+
+    /// What the only pass that was compared left: nothing shows whether somebody else wrote it.
+    pub(super) fn undecided(&self) -> Vec<Write> {
+        let [only] = &self.passes[..] else { return Vec::new() };
+        let ranges = only.left.iter().flat_map(|(&region, (changes, _))| {
+            changes.ranges.iter().map(move |offsets| Write { region, offsets: offsets.clone(), pass: 0 })
+        });
+        ranges.collect()
     }
 
     /// What somebody else wrote, as far as the passes show.

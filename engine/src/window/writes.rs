@@ -117,6 +117,9 @@ impl<'a> Writes<'a> {
     /// Hash of what the first pass left in these ranges, which count from `start` in the region. Ranges that were merged have
     /// blocks between them that did not change: those are left out.
     fn left_in(&self, region: usize, start: u64, ranges: &[[u64; 2]]) -> Option<ContentHash> {
+        if self.evidence.unkept {
+            return None;
+        }
         let mut hasher = RangeHasher::new();
         for &[offset, length] in ranges {
             let length = usize::try_from(length).ok()?;
