@@ -6,6 +6,7 @@
 use std::ffi::OsString;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
+use std::time::Duration;
 
 use hsa_replay_contract::settings::read_config_file;
 use hsa_replay_contract::{OPTIONS, OptionId, Settings};
@@ -29,7 +30,9 @@ pub fn get() -> &'static Settings {
         // SAFETY: published below, never freed or written again.
         return unsafe { &*known };
     }
-    let (settings, error) = read();
+    let (mut settings, error) = read();
+    let capped =
+        variable(ABORT_VARIABLE).and_then(|abort| cap_timeout(&mut settings, &abort.to_string_lossy()));
     let mine = Box::into_raw(Box::new(settings));
     // No lock: a thread that holds the dynamic loader's could wait for it (see `bind`). Of several readers the first
     // one speaks.
@@ -41,7 +44,7 @@ pub fn get() -> &'static Settings {
             if let Some(error) = error {
                 log::say(format_args!("{error}; replay is off"));
             }
-            for warning in &settings.warnings {
+            for warning in settings.warnings.iter().chain(&capped) {
                 log::say(format_args!("{warning}"));
             }
             settings
@@ -53,6 +56,28 @@ pub fn get() -> &'static Settings {
             unsafe { &*first }
         }
     }
+}
+
+/// Whole seconds after which the runtime (ROCr 6.4 and up) ends a program that waits for a signal, zero for never.
+const ABORT_VARIABLE: &str = "HSA_SIGNAL_WAIT_ABORT_TIMEOUT";
+
+/// A wait of the program's spans a window and the kernel itself, so a window may take half of what the runtime allows. Gives the
+/// line that says so, where replay is asked for.
+fn cap_timeout(settings: &mut Settings, abort: &str) -> Option<String> {
+    // As the runtime reads it: what follows the digits does not count.
+    let digits: String = abort.trim_start().chars().take_while(char::is_ascii_digit).collect();
+    let seconds = digits.parse::<u32>().ok().filter(|&seconds| seconds > 0)?;
+    let most = Duration::from_secs(seconds.into()) / 2;
+    if settings.timeout <= most {
+        return None;
+    }
+    settings.timeout = most;
+    let most = most.as_secs_f64();
+    settings.armed().then(|| {
+        format!(
+            "{ABORT_VARIABLE}={seconds} ends programs that wait longer: a window may take {most} s, not more"
+        )
+    })
 }
 
 fn read() -> (Settings, Option<String>) {
@@ -90,4 +115,31 @@ pub fn variables() -> impl Iterator<Item = (OsString, OsString)> {
 /// One variable of [`variables`].
 pub fn variable(name: &str) -> Option<OsString> {
     variables().find(|(known, _)| known == name).map(|(_, value)| value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn capped(timeout: &str, abort: &str) -> (Duration, Option<String>) {
+        let variables = [("HSA_REPLAY_PASSES", "2"), ("HSA_REPLAY_TIMEOUT", timeout)];
+        let variables = variables.map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        let mut settings = Settings::from_environment(variables, |_| Ok(Vec::new())).expect("good settings");
+        let said = cap_timeout(&mut settings, abort);
+        (settings.timeout, said)
+    }
+
+    #[test]
+    fn a_window_takes_half_of_what_the_runtime_lets_a_program_wait() {
+        for never in ["", "0", "-1", "no"] {
+            assert_eq!(capped("60", never), (Duration::from_secs(60), None), "{never}");
+        }
+        assert_eq!(capped("60", "120"), (Duration::from_secs(60), None));
+        for abort in ["30", " 30s"] {
+            let (timeout, said) = capped("60", abort);
+            assert_eq!(timeout, Duration::from_secs(15));
+            assert!(said.expect("said").contains("HSA_SIGNAL_WAIT_ABORT_TIMEOUT=30"));
+        }
+        assert_eq!(capped("60", "1").0, Duration::from_millis(500));
+    }
 }
