@@ -32,6 +32,8 @@ on_both_releases! {
     all_that_the_engine_takes_is_given_back_before_the_runtime_ends
     what_the_engine_takes_is_host_memory
     without_host_memory_the_kernel_runs_once
+    without_the_agents_memory_the_snapshot_goes_elsewhere
+    without_any_memory_the_kernel_runs_once
     a_copy_to_the_host_that_fails_once_is_made_another_way
     a_copy_to_the_host_that_fails_ends_the_window_where_it_is
     a_copy_to_the_device_that_fails_leaves_the_first_pass
@@ -194,6 +196,55 @@ fn without_host_memory_the_kernel_runs_once(release: Release) {
         assert_eq!((dispatch.outcome, dispatch.passes.len()), (Outcome::Declined, 0), "{nth}: {dispatch:#?}");
         let known = [Some(Reason::SnapshotIncomplete), Some(Reason::KernargUnreadable)];
         assert!(known.contains(&dispatch.reason), "{nth}: {dispatch:#?}");
+    }
+}
+
+/// Runs `increment` without comparing: the agent's own memory is the first choice then.
+fn uncompared(tap: &Tap, release: Release) -> (Dispatch, Vec<Call>) {
+    let victim = Victim::hip("increment", release);
+    let options = [&options()[..], &["--no-check"]].concat();
+    let (run, calls) = tap.below(victim.replayed(&options), release);
+    run.same_as(victim.plain().well());
+    let dispatch = run.report().complete().of_kernel("increment", 1)[0].clone();
+    (dispatch, calls)
+}
+
+fn tier(dispatch: &Dispatch) -> Option<Tier> {
+    dispatch.snapshot.map(|snapshot| snapshot.tier)
+}
+
+fn without_the_agents_memory_the_snapshot_goes_elsewhere(release: Release) {
+    let (dispatch, calls) = uncompared(&Tap::watching(&[ALLOCATE]), release);
+    assert_eq!(ended(&dispatch), (Outcome::Replayed, None, PASSES), "{dispatch:#?}");
+    assert_eq!(tier(&dispatch), Some(Tier::Device), "{dispatch:#?}");
+    let taken = named(&of_the_engine(&calls), ALLOCATE);
+    let pools: BTreeSet<u64> = taken.iter().map(|call| call.arguments[0]).collect();
+    assert!(pools.len() > 1, "memory of the host and of the agent: {taken:x?}");
+    let mut elsewhere = 0;
+    for nth in 0..taken.len() {
+        let (dispatch, _) = uncompared(&Tap::default().failing(ALLOCATE, nth, OUT_OF_RESOURCES), release);
+        match dispatch.outcome {
+            Outcome::Replayed => elsewhere += usize::from(tier(&dispatch) == Some(Tier::Host)),
+            _ => {
+                assert_eq!(
+                    (dispatch.outcome, dispatch.passes.len()),
+                    (Outcome::Declined, 0),
+                    "{dispatch:#?}"
+                );
+                let known = [Some(Reason::SnapshotIncomplete), Some(Reason::KernargUnreadable)];
+                assert!(known.contains(&dispatch.reason), "{nth}: {dispatch:#?}");
+            }
+        }
+    }
+    assert!(elsewhere > 0, "no failure was of the agent's memory: {taken:x?}");
+}
+
+fn without_any_memory_the_kernel_runs_once(release: Release) {
+    let tap = (0..100).fold(Tap::default(), |tap, nth| tap.failing(ALLOCATE, nth, OUT_OF_RESOURCES));
+    for (dispatch, _) in [incremented(&tap, release), uncompared(&tap, release)] {
+        assert_eq!((dispatch.outcome, dispatch.passes.len()), (Outcome::Declined, 0), "{dispatch:#?}");
+        let known = [Some(Reason::SnapshotIncomplete), Some(Reason::KernargUnreadable)];
+        assert!(known.contains(&dispatch.reason), "{dispatch:#?}");
     }
 }
 

@@ -10,12 +10,11 @@ use crate::all;
 use crate::rocm::{Launch, Release, Victim};
 
 /// The victims whose dispatches may be declined, and why: what the program does asks for it (docs/limits.md).
-const DECLINED: [(&str, Reason); 10] = [
-    // Memory that is not put back: managed, of the host, mapped by the virtual memory calls, of another GPU.
+const DECLINED: [(&str, Reason); 9] = [
+    // Memory that is not put back: managed, of the host, of another GPU.
     ("hidden_pointers", Reason::UntrackedMemory),
     ("witness", Reason::UntrackedMemory),
     ("managed", Reason::UntrackedMemory),
-    ("async_alloc", Reason::UntrackedMemory),
     ("peers", Reason::UntrackedMemory),
     // Kernels that talk to the host.
     ("print", Reason::Hostcall),
