@@ -195,6 +195,7 @@ fn read_all(
 ) -> Result<(), ReportError> {
     for path in files {
         let fail = |error: io::Error| ReportError::Input(format!("{}: {error}", name_of(&path)));
+        aggregate.processes.begin_file();
         let read = reading::read(input::open(path).map_err(fail)?, |item| {
             let record = match item {
                 Item::Record(record) => record,

@@ -133,13 +133,16 @@ fn a_record_that_is_there_twice_counts_once_and_that_is_said() {
     let place = Place::new();
     let lines: Vec<String> = complete().lines().map(str::to_owned).collect();
     // A file that was merged from two copies of one: sorted, as some do.
-    let mut twice: Vec<&str> = lines[1..8].iter().flat_map(|line| [line.as_str(), line]).collect();
+    // A record without a window could be another one.
+    let copies = |line: &str| if line.contains("\"window\":null") { 1 } else { 2 };
+    let mut twice: Vec<&str> =
+        lines[1..8].iter().flat_map(|line| vec![line.as_str(); copies(line)]).collect();
     twice.insert(0, &lines[0]);
     twice.push(&lines[8]);
     place.write("twice.jsonl", twice.join("\n"));
     place.write("once.jsonl", complete());
     let text = answer(place.command(["report", "twice.jsonl"]));
-    let said = "  4 dispatch records more than once in the reports: each counts once\n";
+    let said = "  3 dispatch records more than once in the reports: each counts once\n";
     assert!(text.contains(said) && !text.contains("ended inside"), "{text}");
     let once = answer(place.command(["report", "once.jsonl"]));
     assert_eq!(text.replace(said, ""), once);

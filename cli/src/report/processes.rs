@@ -1,5 +1,6 @@
 //! The processes of a report: how each began, what it did and how it ended.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 use hsa_replay_contract::report::TornDispatch;
@@ -12,7 +13,7 @@ use super::seen::Seen;
 pub enum End {
     /// With a summary.
     Orderly,
-    /// Another session of the same process follows: it became another program.
+    /// Another session of the same number follows in the same report: it became another program, or its number was given again.
     Replaced,
     /// Without a summary: it was killed, crashed, or is still running.
     Abnormal,
@@ -33,8 +34,12 @@ impl End {
 #[derive(Debug)]
 pub struct Process {
     pid: u32,
+    /// The last report with records of it, counted from 1.
+    file: usize,
     session: Option<Session>,
     counted: Summary,
+    /// What its summaries say was left out: there are several only where others of its number wrote some.
+    filtered: u64,
     summary: Option<Summary>,
     open: BTreeMap<u64, Begin>,
     /// Dispatches that ended but whose record is damaged, as far as their beginning is known.
@@ -54,11 +59,13 @@ pub struct Process {
 }
 
 impl Process {
-    fn new(pid: u32) -> Self {
+    fn new(pid: u32, file: usize) -> Self {
         Self {
             pid,
+            file,
             session: None,
             counted: Summary::new(pid),
+            filtered: 0,
             summary: None,
             open: BTreeMap::new(),
             damaged: Vec::new(),
@@ -105,9 +112,13 @@ impl Process {
         &self.counted
     }
 
-    /// Its own summary, or else the recount.
-    pub fn totals(&self) -> &Summary {
-        self.summary.as_ref().unwrap_or(&self.counted)
+    /// Its own summary, or else the recount: also where there are more records than the summary counts, since others of its number
+    /// have written them.
+    pub fn totals(&self) -> Cow<'_, Summary> {
+        match &self.summary {
+            Some(summary) if summary.candidates >= self.counted.candidates => Cow::Borrowed(summary),
+            _ => Cow::Owned(Summary { filtered: self.filtered, ..self.counted.clone() }),
+        }
     }
 
     /// Dispatches that began and have no record: the process ended inside those kernels.
@@ -145,16 +156,24 @@ impl Process {
 pub struct Processes {
     all: Vec<Process>,
     current: HashMap<u32, usize>,
+    /// The report that is being read, counted from 1.
+    file: usize,
 }
 
 impl Processes {
+    /// What is added from here on is from another report.
+    pub fn begin_file(&mut self) {
+        self.file += 1;
+    }
+
     /// Adds one record and gives the index of its process; none if it is a dispatch that is there already.
     pub fn add(&mut self, record: &Record) -> Option<usize> {
         let pid = record.pid();
         if let Record::Session(session) = record {
-            let mut process = Process::new(pid);
+            let mut process = Process::new(pid, self.file);
             if let Some(&earlier) = self.current.get(&pid) {
-                self.all[earlier].replaced = true;
+                // A number of another report is another process's, as a rule: it did not become this one.
+                self.all[earlier].replaced = self.all[earlier].file == self.file;
                 process.ordinal = self.all[earlier].ordinal + 1;
                 process.earlier = Some(earlier);
             }
@@ -164,7 +183,7 @@ impl Processes {
             return Some(self.all.len() - 1);
         }
         let index = *self.current.entry(pid).or_insert_with(|| {
-            self.all.push(Process::new(pid));
+            self.all.push(Process::new(pid, self.file));
             self.all.len() - 1
         });
         if let Record::Dispatch(dispatch) = record
@@ -173,22 +192,26 @@ impl Processes {
             self.note_first(index, dispatch);
         }
         let process = &mut self.all[index];
+        process.file = self.file;
         match record {
             Record::Session(_) => {}
             Record::Begin(begin) => {
-                if !process.seen.contains(begin.id) {
-                    process.open.insert(begin.id, begin.clone());
-                }
+                process.open.insert(begin.id, begin.clone());
             }
             Record::Dispatch(dispatch) => {
                 process.open.remove(&dispatch.id);
-                if !process.seen.insert(dispatch.id) {
+                if !process.seen.insert(dispatch) {
                     process.repeated += 1;
                     return None;
                 }
                 process.counted.count(dispatch);
             }
-            Record::Summary(summary) => process.summary = Some(summary.clone()),
+            Record::Summary(summary) => {
+                if process.summary.as_ref() != Some(summary) {
+                    process.filtered = process.filtered.saturating_add(summary.filtered);
+                }
+                process.summary = Some(summary.clone());
+            }
         }
         Some(index)
     }
@@ -234,7 +257,7 @@ impl Processes {
     pub fn total(&self) -> Summary {
         let mut total = Summary::default();
         for process in &self.all {
-            total.add(process.totals());
+            total.add(&process.totals());
         }
         total
     }

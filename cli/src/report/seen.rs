@@ -1,40 +1,54 @@
-//! Which numbers of records have been seen, as the few stretches that numbers which count up leave.
+//! Which dispatch records have been seen, by their number and what tells a record from another one of the same number.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// Stretches that are kept. Records of one process come nearly in order; where a damaged report has more, what is above is
-/// not remembered.
-const MOST: usize = 4096;
+use hsa_replay_contract::Dispatch;
 
-/// A set of numbers: the first of each stretch, and the one behind its last.
+/// Numbers that lie together, those with the same upper bytes: numbers of one process are nearly without gaps.
+const TOGETHER: usize = 1 << u8::BITS;
+
+/// The most groups that are kept, of a kilobyte each. What a damaged report has beyond is not remembered.
+const MOST: usize = 16_384;
+
+/// The most further records of numbers that are there already.
+const MOST_OTHERS: usize = 1 << 20;
+
+/// A set of records.
 #[derive(Debug, Default)]
-pub struct Seen(BTreeMap<u64, u64>);
+pub struct Seen {
+    /// For each number a mark of its first record; 0 where there is none.
+    first: HashMap<u64, Box<[u32; TOGETHER]>>,
+    /// The other records of those numbers.
+    others: HashMap<(u64, u32), ()>,
+}
 
 impl Seen {
-    /// Adds a number; false if it was there already.
-    pub fn insert(&mut self, number: u64) -> bool {
-        let Some(behind) = number.checked_add(1) else { return true };
-        let before = self.0.range_mut(..=number).next_back();
-        let joined = match before {
-            Some((_, end)) if number < *end => return false,
-            Some((start, end)) if *end == number => {
-                *end = behind;
-                Some(*start)
-            }
-            _ => None,
-        };
-        let start = joined.unwrap_or(number);
-        if let Some(end) = self.0.remove(&behind) {
-            self.0.insert(start, end);
-        } else if joined.is_none() && self.0.len() < MOST {
-            self.0.insert(start, behind);
-        }
-        true
+    /// Adds a record; false if the same one was there already. One whose window is not known is never the same.
+    pub fn insert(&mut self, dispatch: &Dispatch) -> bool {
+        let Some(window) = &dispatch.window else { return true };
+        let mut hasher = DefaultHasher::new();
+        (window.start_unix_ns, &dispatch.symbol).hash(&mut hasher);
+        // The upper half, and never 0.
+        let mark = u32::try_from(hasher.finish() >> 32).unwrap_or(0).max(1);
+        self.insert_marked(dispatch.id, mark)
     }
 
-    /// Whether a number was added.
-    pub fn contains(&self, number: u64) -> bool {
-        self.0.range(..=number).next_back().is_some_and(|(_, end)| number < *end)
+    fn insert_marked(&mut self, number: u64, mark: u32) -> bool {
+        let [place, ..] = number.to_le_bytes();
+        let (group, place) = (number >> u8::BITS, usize::from(place));
+        if self.first.len() >= MOST && !self.first.contains_key(&group) {
+            return true;
+        }
+        let first = &mut self.first.entry(group).or_insert_with(|| Box::new([0; TOGETHER]))[place];
+        match *first {
+            0 => *first = mark,
+            there if there == mark => return false,
+            _ if self.others.contains_key(&(number, mark)) => return false,
+            _ if self.others.len() < MOST_OTHERS => drop(self.others.insert((number, mark), ())),
+            _ => {}
+        }
+        true
     }
 }
 
@@ -43,25 +57,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_number_is_new_once_in_any_order() {
+    fn each_record_is_new_once_in_any_order() {
         let mut seen = Seen::default();
-        for number in [5, 3, 4, 0, 1, 7, 6, 2, u64::MAX] {
-            assert!(!seen.contains(number));
-            assert!(seen.insert(number), "{number}");
+        for number in [5, 3, 4, 0, 1, 7, 6, 2, 1000, u64::MAX] {
+            assert!(seen.insert_marked(number, 7), "{number}");
+            assert!(!seen.insert_marked(number, 7), "{number}");
         }
-        for number in 0..8 {
-            assert!(seen.contains(number) && !seen.insert(number), "{number}");
-        }
-        assert_eq!(seen.0.len(), 1, "numbers without a gap are one stretch");
+        assert!(seen.insert_marked(3, 8) && !seen.insert_marked(3, 8) && !seen.insert_marked(3, 7));
     }
 
     #[test]
     fn memory_is_bounded() {
         let mut seen = Seen::default();
         for number in 0..100_000 {
-            seen.insert(number * 2);
+            seen.insert_marked(number << u8::BITS, 1);
         }
-        assert_eq!(seen.0.len(), MOST);
-        assert!(!seen.insert(0) && seen.insert(99_999));
+        assert_eq!(seen.first.len(), MOST);
+        assert!(!seen.insert_marked(0, 1) && seen.insert_marked(99_999 << u8::BITS, 1));
     }
 }

@@ -42,7 +42,7 @@ pub fn print(output: &mut impl Write, processes: &Processes, process: &Process) 
         }
         None => writeln!(output, "process {}: its session record is missing", process.label())?,
     }
-    writeln!(output, "  {}", totals(process.totals()))?;
+    writeln!(output, "  {}", totals(&process.totals()))?;
     for begin in process.unfinished() {
         let name = shorten(&begin.kernel, 200);
         writeln!(output, "  ended inside {name}, launch {} (#{} has no record)", begin.launch, begin.id)?;
@@ -67,7 +67,10 @@ pub fn print(output: &mut impl Write, processes: &Processes, process: &Process) 
             writeln!(output, "  {} missing: not all could be written", counted(process.missing(), "record"))
         }
         End::Orderly => Ok(()),
-        End::Replaced => writeln!(output, "  became another program (exec): counted from its records"),
+        End::Replaced => writeln!(
+            output,
+            "  another session of this number follows (exec, or the number was given again): counted from its records"
+        ),
         End::Abnormal => {
             writeln!(output, "  abnormal end: there is no summary, so this is counted from its records")
         }
