@@ -31,13 +31,9 @@ pub fn tell(written: &Written, settings: &Settings, ended: &Ended) {
             lines.extend(account(&processes, settings, ended));
             lines.extend(places(reports));
         }
-        Written::Stream(path, Some(true)) => lines.push(format!("the report went to {}", name_of(&path))),
-        Written::Stream(path, Some(false)) => {
-            lines.push(format!("nothing was written to {}", name_of(&path)));
-            lines.extend(account(&Processes::default(), settings, ended));
-        }
-        Written::Stream(path, None) => lines.push(format!(
-            "what was reported went to {}: it cannot be read again, so nothing is counted here",
+        Written::Stream(path, true) => lines.push(format!("the report went to {}", name_of(&path))),
+        Written::Stream(path, false) => lines.push(format!(
+            "what was reported went to {}: it cannot be read again, so whether there was anything is not known here",
             name_of(&path)
         )),
     }
@@ -50,6 +46,7 @@ fn read(reports: &[Report]) -> (Processes, Vec<String>) {
     let mut processes = Processes::default();
     let mut problems = Vec::new();
     for report in reports {
+        processes.begin_file();
         let read = report.open().and_then(|input| {
             reading::read::<io::Error>(input, |item| {
                 match item {

@@ -25,8 +25,8 @@ pub struct Before {
 pub enum Written {
     /// Files that can be read again, in order of name.
     Files(Vec<Report>),
-    /// A pipe or a device, and whether anything was written to it; `None` where that cannot be known.
-    Stream(PathBuf, Option<bool>),
+    /// A pipe or a device, and whether something is known to have been written to it.
+    Stream(PathBuf, bool),
 }
 
 /// A report that the run wrote, and where its part begins.
@@ -51,7 +51,8 @@ impl Before {
     pub fn written(&self, pid: u32) -> Written {
         let stream = fs::metadata(&self.template).is_ok_and(|metadata| !metadata.is_file());
         if stream {
-            let moved = last_written(&self.template).zip(self.pipe).map(|(now, before)| now != before);
+            let moved =
+                last_written(&self.template).zip(self.pipe).is_some_and(|(now, before)| now != before);
             return Written::Stream(self.template.clone(), moved);
         }
         Written::Files(self.reports(pid))
@@ -82,13 +83,11 @@ impl Report {
     }
 }
 
-/// When a named pipe was written last. Linux notes that only for pipes in a file system: not for a shell's `|` and `>(…)`, and
-/// not for devices.
+/// When a named pipe was written last. A time that moves tells of a write; one that stays tells nothing: overlayfs, NFS and mounts
+/// that are read-only keep it, shells' `|` and `>(…)` and devices have none, and it may stand still for a clock's tick.
 fn last_written(path: &Path) -> Option<SystemTime> {
-    const NAMELESS: i64 = 0x5049_5045; // PIPEFS_MAGIC
     let metadata = fs::metadata(path).ok().filter(|metadata| metadata.file_type().is_fifo())?;
-    let named = rustix::fs::statfs(path).is_ok_and(|system| system.f_type != NAMELESS);
-    named.then(|| metadata.modified().ok()).flatten()
+    metadata.modified().ok()
 }
 
 /// The regular files whose name the template gives for some process, with their length.
