@@ -12,6 +12,7 @@ mod manual;
 mod output;
 mod report;
 mod run;
+mod script;
 
 use std::process::ExitCode;
 

@@ -1,6 +1,8 @@
 //! What the loader needs to know of a file, read without running it.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use object::elf::{DT_NEEDED, DT_RPATH, DT_RUNPATH, DT_SONAME, EM_X86_64, ET_DYN, FileHeader64, PT_INTERP};
@@ -54,6 +56,20 @@ pub fn read(path: &Path) -> Result<Elf, String> {
     }
     let bytes = fs::read(path).map_err(|error| format!("cannot be read: {error}"))?;
     parse(path, &bytes)
+}
+
+/// The loader that a program for this machine names, if `start` holds that much of it.
+pub fn loader_of(start: &[u8]) -> Option<PathBuf> {
+    let header = FileHeader64::<Endianness>::parse(start).ok()?;
+    let endian = header.endian().ok()?;
+    if header.e_machine(endian) != EM_X86_64 {
+        return None;
+    }
+    let segments = header.program_headers(endian, start).ok()?;
+    let segment = segments.iter().find(|segment| segment.p_type(endian) == PT_INTERP)?;
+    let name = segment.data(endian, start).ok()?;
+    let name = name.split(|&byte| byte == 0).next().filter(|name| name.starts_with(b"/"))?;
+    Some(PathBuf::from(OsStr::from_bytes(name)))
 }
 
 fn parse(path: &Path, bytes: &[u8]) -> Result<Elf, String> {

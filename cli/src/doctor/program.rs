@@ -182,17 +182,50 @@ impl Missing {
                 format!("{shown} is not found in PATH"),
                 format!("name it by its path: hsa-replay doctor -- ./{shown}"),
             ),
-            Self::NotFound if in_path => {
-                (format!("{shown} is not found in PATH"), format!("type -a {shown}; echo $PATH"))
-            }
-            Self::NotFound => (format!("{shown} is not found"), format!("ls -l {shown}")),
+            Self::NotFound if is_several_words(name) => (
+                format!("there is no program of the name \"{shown}\", which is one word"),
+                format!("hsa-replay doctor -- {shown}"),
+            ),
+            Self::NotFound if in_path => (
+                format!("there is no program {shown} in PATH"),
+                format!("find / -name {} -type f -perm /111 2>/dev/null", quoted(name)),
+            ),
+            Self::NotFound => (format!("there is no file {shown}"), format!("ls -l {}", existing(name))),
         };
         Finding::problem(Subject::Program, text, advice)
     }
 }
 
+/// Whether this is a command line in one word: blanks, and no file of that name or folder to hold it.
+fn is_several_words(name: &OsStr) -> bool {
+    let has_blank = |name: &OsStr| name.as_bytes().iter().any(|byte| matches!(byte, b' ' | b'\t'));
+    let folder = Path::new(name).parent().filter(|folder| has_blank(folder.as_os_str()));
+    has_blank(name) && !folder.is_some_and(Path::is_dir)
+}
+
+/// The nearest folder on the way to a file that exists.
+fn existing(name: &OsStr) -> String {
+    let nearest = Path::new(name).ancestors().skip(1).find(|folder| folder.is_dir());
+    nearest.map_or_else(|| ".".to_owned(), |folder| quoted(folder.as_os_str()))
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &OsStr) -> String {
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._-+,:@".contains(byte);
+    let text = name_of(word).to_string();
+    if text.bytes().all(|byte| is_plain(&byte)) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
+}
+
+/// Where execvp(3) looks without a `PATH`.
+pub const DEFAULT_PATH: &str = "/bin:/usr/bin";
+
 /// The file that execvp(3) would take.
 pub fn resolve(name: &OsStr) -> Result<PathBuf, Missing> {
+    resolve_in(name, &std::env::var_os("PATH").unwrap_or_else(|| DEFAULT_PATH.into()))
+}
+
+/// The same with this `PATH`.
+pub fn resolve_in(name: &OsStr, path: &OsStr) -> Result<PathBuf, Missing> {
     let look = |path: PathBuf| match fs::metadata(&path) {
         Ok(metadata) if metadata.is_dir() => Err(Missing::Directory),
         Ok(metadata) if metadata.permissions().mode() & 0o111 != 0 => Ok(path),
@@ -205,9 +238,8 @@ pub fn resolve(name: &OsStr) -> Result<PathBuf, Missing> {
     if name.as_bytes().contains(&b'/') {
         return look(PathBuf::from(name));
     }
-    let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
     let mut found = Missing::NotFound;
-    for folder in std::env::split_paths(&path) {
+    for folder in std::env::split_paths(path) {
         match look(folder.join(name)) {
             Ok(file) => return Ok(file),
             Err(Missing::NotExecutable) => found = Missing::NotExecutable,

@@ -1,23 +1,26 @@
 //! Scripts: what runs them, as execve(2), execvp(3) and env(1) have it, and which program a shell script becomes.
 
+use hsa_replay_contract::OptionId;
 use hsa_replay_contract::text::name_of;
-use std::ffi::{OsStr, OsString};
-use std::fs::File;
-use std::io::Read;
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::finding::{Finding, Subject};
-use super::program::resolve;
+use super::program::{DEFAULT_PATH, resolve, resolve_in};
+use crate::script::{Env, FirstLine, LOOKED_AT, split_for_env, start_of};
 
 /// Scripts in a row that the kernel follows (`fs/exec.c`, `exec_binprm`).
 const IN_A_ROW: usize = 5;
 
-/// A script is looked at so far.
-const LOOKED_AT: u64 = 1 << 20;
-
 /// The longest part of a script's line that is shown, in characters.
 const SHOWN: usize = 100;
+
+/// Programs that run the one which their arguments name.
+const HANDING_ON: [&str; 12] = [
+    "env", "nice", "ionice", "numactl", "taskset", "stdbuf", "setsid", "setarch", "timeout", "nohup", "sudo",
+    "time",
+];
 
 /// What becomes of a file when it is executed.
 enum Step {
@@ -39,7 +42,7 @@ pub fn follow(mut file: PathBuf, findings: &mut Vec<Finding>) -> Option<PathBuf>
     let mut in_a_row = 0;
     loop {
         let start = start_of(&file);
-        let (next, text) = match step(&file, &start) {
+        let (next, text) = match step(&file, &start, findings) {
             Step::Program => return Some(file),
             Step::Interpreter(next) => {
                 in_a_row += 1;
@@ -108,33 +111,15 @@ fn starts_others(file: &Path, becomes: Option<Becomes>) -> Finding {
     Finding::note(Subject::Program, text).advise(advice)
 }
 
-fn start_of(file: &Path) -> Vec<u8> {
-    let mut start = Vec::new();
-    // What cannot be read, or would be waited for, is no script that could be followed; reading it as a program says why.
-    if !file.is_file() {
-        return start;
-    }
-    let _unreadable = File::open(file).and_then(|file| file.take(LOOKED_AT).read_to_end(&mut start));
-    start
-}
-
-fn step(file: &Path, start: &[u8]) -> Step {
-    let Some(rest) = start.strip_prefix(b"#!") else { return without_interpreter(file, start) };
-    let line = rest.split(|&byte| byte == b'\n').next().unwrap_or_default();
-    if line.ends_with(b"\r") {
+fn step(file: &Path, start: &[u8], findings: &mut Vec<Finding>) -> Step {
+    let Some(line) = FirstLine::of(start) else { return without_interpreter(file, start) };
+    if line.ends_in_return {
         return Step::Broken(
             "has a first line that ends in a carriage return, which the kernel takes for a part of the interpreter's name".to_owned(),
             format!("sed -i 's/\\r$//' {}", name_of(&file)),
         );
     }
-    // As the kernel splits it: one name, and the rest as one word.
-    let mut words = line.trim_ascii().splitn(2, |byte| matches!(byte, b' ' | b'\t'));
-    let name = words.next().unwrap_or_default();
-    let rest = words.next().unwrap_or_default().trim_ascii();
-    if name.is_empty() {
-        return without_interpreter(file, start);
-    }
-    let interpreter = PathBuf::from(OsStr::from_bytes(name));
+    let interpreter = PathBuf::from(line.interpreter);
     let advice = format!("correct its first line, or install what it names: head -n 1 {}", name_of(&file));
     if !interpreter.exists() {
         return Step::Broken(
@@ -142,23 +127,69 @@ fn step(file: &Path, start: &[u8]) -> Step {
             advice,
         );
     }
-    if interpreter.file_name() != Some(OsStr::new("env")) {
+    if !line.is_env() || line.argument.is_empty() {
         return Step::Interpreter(interpreter);
     }
-    match program_of_env(rest) {
-        Ok(Some(name)) => match resolve(&name) {
-            Ok(program) => Step::Env(program),
-            Err(_) => Step::Broken(
-                format!("is a script for {}, which env does not find in PATH", name_of(&name)),
-                advice,
+    let env = match split_for_env(line.argument) {
+        // Options take one word each there: the rest of the line is one.
+        _ if line.argument.contains(&b' ') && !splits(line.argument) => {
+            return Step::Broken(
+                format!("is a script for env, which gets `{}` as one word", shown(line.argument)),
+                "write #!/usr/bin/env -S and the words behind it".to_owned(),
+            );
+        }
+        Ok(env) => env,
+        Err(problem) => return Step::Broken(format!("is a script for env, which {problem}"), advice),
+    };
+    if let Some(variable) = withheld(&env) {
+        findings.push(Finding::problem(
+            Subject::Program,
+            format!(
+                "the first line of {} takes {variable} away: hsa-replay is not attached behind it",
+                name_of(&file)
             ),
-        },
-        Ok(None) => Step::Interpreter(interpreter),
-        Err(word) => Step::Broken(
-            format!("is a script for env, which gets `{word}` as one word"),
-            "write #!/usr/bin/env -S and the words behind it".to_owned(),
+            format!("leave that to the script, behind its first line: head -n 1 {}", name_of(&file)),
+        ));
+    }
+    match program_of(&env) {
+        Some(program) => Step::Env(program),
+        None => Step::Broken(
+            format!("is a script for {}, which env does not find in PATH", name_of(&env.program)),
+            advice,
         ),
     }
+}
+
+/// Whether env splits this word: `-S` is among its options.
+fn splits(argument: &[u8]) -> bool {
+    let long = argument.starts_with(b"--s");
+    let letters = argument.strip_prefix(b"-").unwrap_or_default();
+    long || letters.iter().find(|letter| !b"iv0".contains(letter)) == Some(&b'S')
+}
+
+/// The program that env finds.
+fn program_of(env: &Env) -> Option<PathBuf> {
+    let path = env.variable("PATH").unwrap_or_else(|| DEFAULT_PATH.into());
+    let folder = env.folder.as_deref();
+    let program = &env.program;
+    match folder {
+        // The names of files count from there.
+        Some(folder) if program.as_bytes().contains(&b'/') => resolve(folder.join(program).as_os_str()).ok(),
+        Some(folder) => {
+            let folders = std::env::split_paths(&path).map(|entry| folder.join(entry));
+            resolve_in(program, &std::env::join_paths(folders).ok()?).ok()
+        }
+        None => resolve_in(program, &path).ok(),
+    }
+}
+
+/// The variable without which the library is not in the program.
+fn withheld(env: &Env) -> Option<&'static str> {
+    let is_gone = |name| {
+        let changed = env.changes.iter().rev().find(|(changed, _)| changed == name);
+        changed.map_or(env.clears, |(_, value)| value.is_none())
+    };
+    ["LD_PRELOAD", OptionId::Passes.spec().variable].into_iter().find(|name| is_gone(*name))
 }
 
 fn without_interpreter(file: &Path, start: &[u8]) -> Step {
@@ -173,19 +204,6 @@ fn without_interpreter(file: &Path, start: &[u8]) -> Step {
     if binary { Step::Program } else { Step::Shell }
 }
 
-/// The program that env(1) is asked for, if any; the error is a word with a space in it, which env takes for one name.
-fn program_of_env(rest: &[u8]) -> Result<Option<OsString>, String> {
-    let split = rest.strip_prefix(b"-S").or_else(|| rest.strip_prefix(b"--split-string="));
-    let words = split.unwrap_or(rest);
-    if split.is_none() && words.contains(&b' ') {
-        return Err(shown(words));
-    }
-    let mut words = words.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
-    Ok(words
-        .find(|word| !word.starts_with(b"-") && !word.contains(&b'='))
-        .map(|word| OsStr::from_bytes(word).to_owned()))
-}
-
 /// What a shell script ends in.
 enum Becomes {
     /// `exec` of a program by its path.
@@ -194,23 +212,38 @@ enum Becomes {
     Unknown(String),
 }
 
-/// What the last line of a shell script that begins with `exec` makes of it.
+/// What the last line of a shell script makes of it, if that is an `exec` which is reached whenever the script comes to its end: one
+/// that is indented, or goes on from the line before, belongs to something whose condition only the shell can tell.
 fn becomes(script: &[u8]) -> Option<Becomes> {
-    let line = script
-        .split(|&byte| byte == b'\n')
-        .map(<[u8]>::trim_ascii)
-        .rfind(|line| line.starts_with(b"exec "))?;
-    let word = line["exec ".len()..].trim_ascii_start().split(u8::is_ascii_whitespace).next()?;
+    if u64::try_from(script.len()).is_ok_and(|length| length >= LOOKED_AT) {
+        return None;
+    }
+    let is_code = |line: &&[u8]| !line.trim_ascii_start().starts_with(b"#") && !line.trim_ascii().is_empty();
+    let mut lines = script.split(|&byte| byte == b'\n').filter(is_code).rev();
+    let line = lines.next()?.strip_prefix(b"exec ").map(<[u8]>::trim_ascii)?;
+    let shown = shown(&[b"exec ", line].concat());
+    let goes_on =
+        |line: &[u8]| [&b"\\"[..], b"&&", b"|"].iter().any(|end| line.trim_ascii_end().ends_with(end));
+    let mut before = lines.peekable();
+    if before.peek().is_some_and(|line| goes_on(line)) {
+        return None;
+    }
+    // It may have become another one before.
+    if before.any(|line| line.split(|byte| b" \t;&|".contains(byte)).any(|word| word == b"exec")) {
+        return Some(Becomes::Unknown(shown));
+    }
+    let word = line.split(u8::is_ascii_whitespace).next()?;
     let unquoted =
         [b'"', b'\''].into_iter().find_map(|quote| word.strip_prefix(&[quote])?.strip_suffix(&[quote]));
     let path = Path::new(OsStr::from_bytes(unquoted.unwrap_or(word)));
     let plain = path.is_absolute()
         && !path.as_os_str().as_bytes().iter().any(|byte| b"$`\"'\\*?;&|<>(){}".contains(byte));
     // A program that is given another to run, as pyenv is, is not what the script is for.
-    let hands_on = line.windows(6).any(|part| part == b" exec ");
+    let hands_on = line.windows(6).any(|part| part == b" exec ")
+        || path.file_name().is_some_and(|name| HANDING_ON.iter().any(|handing| name == *handing));
     Some(match resolve(path.as_os_str()) {
         Ok(program) if plain && !hands_on => Becomes::Program(program),
-        _ => Becomes::Unknown(shown(line)),
+        _ => Becomes::Unknown(shown),
     })
 }
 
