@@ -5,10 +5,13 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::builder::{OsStringValueParser, PathBufValueParser, PossibleValuesParser};
-use clap::{Arg, ArgAction, ArgMatches, Command};
-use hsa_replay_contract::{Layer, OPTIONS, OptionSpec, Settings, ValueKind, settings};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
+use hsa_replay_contract::record::Allow;
+use hsa_replay_contract::{Layer, OPTIONS, OptionId, OptionSpec, Settings, ValueKind, settings};
 
 use crate::failure::{Failure, RUN_FAILED};
+use crate::usage;
 
 /// Name of the argument that holds the program and its arguments.
 pub const PROGRAM: &str = "CMD";
@@ -18,6 +21,9 @@ pub const SHELL: &str = "SHELL";
 
 /// Name of the argument that holds the command of `man`.
 pub const PAGE: &str = "PAGE";
+
+/// The commands, in the order of the help.
+const COMMANDS: [&str; 6] = ["run", "report", "env", "doctor", "completions", "man"];
 
 const RUN_EXAMPLES: &str = "\
 Examples:
@@ -85,6 +91,7 @@ fn run_command() -> Command {
         .arg(
             Arg::new(PROGRAM)
                 .help("The program and its arguments")
+                .value_hint(ValueHint::CommandWithArguments)
                 .required(true)
                 .num_args(1..)
                 .trailing_var_arg(true)
@@ -96,9 +103,11 @@ fn report_command() -> Command {
     Command::new("report")
         .about("Show what reports say")
         .after_help(REPORT_EXAMPLES)
+        .args_override_self(true)
         .arg(
             Arg::new("FILE")
                 .help("Reports to read together; - is standard input")
+                .value_hint(ValueHint::FilePath)
                 .required(true)
                 .num_args(1..)
                 .value_parser(PathBufValueParser::new()),
@@ -132,6 +141,7 @@ fn report_command() -> Command {
             Arg::new("dumps")
                 .long("dumps")
                 .value_name("DIR")
+                .value_hint(ValueHint::DirPath)
                 .value_parser(PathBufValueParser::new())
                 .help("With --as: read the dumps in DIR [default: below the report's own folder]"),
         )
@@ -154,6 +164,7 @@ fn doctor_command() -> Command {
     Command::new("doctor")
         .about("Find out what keeps a program from being replayed, without running it")
         .after_help(DOCTOR_EXAMPLES)
+        .args_override_self(true)
         .arg(
             Arg::new("format")
                 .long("format")
@@ -165,6 +176,7 @@ fn doctor_command() -> Command {
         .arg(
             Arg::new(PROGRAM)
                 .help("The program to look at")
+                .value_hint(ValueHint::CommandWithArguments)
                 .num_args(1..)
                 .trailing_var_arg(true)
                 .value_parser(OsStringValueParser::new()),
@@ -208,6 +220,7 @@ fn option_args() -> impl Iterator<Item = Arg> {
         let value = arg
             .value_name(spec.value_name.unwrap_or("VALUE"))
             .value_parser(OsStringValueParser::new())
+            .value_hint(hint(spec))
             .allow_hyphen_values(spec.kind == ValueKind::Regex)
             .allow_negative_numbers(true);
         // Given twice, the last value counts, as with most commands; kinds add up.
@@ -215,6 +228,34 @@ fn option_args() -> impl Iterator<Item = Arg> {
             ValueKind::Kinds => value.action(ArgAction::Append),
             _ => value.action(ArgAction::Set).overrides_with(spec.flag),
         }]
+    })
+}
+
+/// What shells complete a value from.
+fn hint(spec: &OptionSpec) -> ValueHint {
+    match (spec.kind, spec.id) {
+        (ValueKind::Path, OptionId::DumpWrites) => ValueHint::DirPath,
+        (ValueKind::Path, OptionId::Shim) => ValueHint::AnyPath,
+        (ValueKind::Path, _) => ValueHint::FilePath,
+        _ => ValueHint::Other,
+    }
+}
+
+/// The command line as shells complete it: with the words of those values that the contract parses, or that may be something
+/// else as well.
+pub fn for_completions() -> Command {
+    let whole = command();
+    let with_words = |mut sub: Command| {
+        for (id, words) in [
+            (OptionId::Allow, Allow::ALL.map(Allow::name).to_vec()),
+            (OptionId::Log, settings::value::LOG_LEVELS.to_vec()),
+        ] {
+            sub = sub.mut_arg(id.spec().flag, |arg| arg.value_parser(PossibleValuesParser::new(words)));
+        }
+        sub
+    };
+    whole.mut_subcommand("run", with_words).mut_subcommand("env", with_words).mut_subcommand("man", |sub| {
+        sub.mut_arg(PAGE, |arg| arg.value_parser(PossibleValuesParser::new(COMMANDS)))
     })
 }
 
@@ -231,12 +272,30 @@ fn long_help(spec: &OptionSpec) -> String {
 /// Parses the command line; help and version are printed, errors become one line.
 pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<ArgMatches, Result<ExitCode, Failure>> {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    let command = command();
+    let mut command = command();
+    // Adds the options for help and version.
+    command.build();
     let sub = arguments
         .get(1)
         .and_then(|name| command.get_subcommands().find(|sub| name == sub.get_name()))
-        .map(|sub| sub.get_name().to_owned());
-    command.try_get_matches_from(arguments).map_err(|error| {
+        .cloned();
+    let whole = command.clone();
+    let parsed = command.try_get_matches_from_mut(arguments).and_then(|matches| {
+        // An expression may begin with a dash; this one was forgotten, and the word that ends the options is in its place.
+        let forgotten = OPTIONS.iter().filter(|spec| spec.kind == ValueKind::Regex).find(|spec| {
+            matches.subcommand().is_some_and(|(_, matches)| {
+                let given = matches.try_get_one::<OsString>(spec.flag).ok().flatten();
+                given.is_some_and(|given| given == "--")
+            })
+        });
+        let name = forgotten.map(|spec| format!("--{} <{}>", spec.flag, spec.value_name.unwrap_or("VALUE")));
+        name.map_or(Ok(matches), |name| {
+            let mut error = clap::Error::new(ErrorKind::InvalidValue);
+            error.insert(ContextKind::InvalidArg, ContextValue::String(name));
+            Err(error)
+        })
+    });
+    parsed.map_err(|error| {
         if !error.use_stderr() {
             return match error.print() {
                 Err(problem) if problem.kind() != std::io::ErrorKind::BrokenPipe => {
@@ -245,36 +304,13 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<ArgMatches
                 _ => Ok(ExitCode::SUCCESS),
             };
         }
-        let message = one_line(&error.render().to_string(), sub.as_deref());
-        Err(if sub.as_deref() == Some("run") {
+        let message = usage::message(&error, &whole, sub.as_ref());
+        Err(if sub.is_some_and(|sub| sub.get_name() == "run") {
             Failure { code: RUN_FAILED, message: Some(message) }
         } else {
             Failure::usage(message)
         })
     })
-}
-
-/// The message of a usage error without the usage text behind it: its lines joined as clauses of one sentence.
-fn one_line(text: &str, sub: Option<&str>) -> String {
-    let mut message = String::new();
-    let mut list = false;
-    for line in text.lines().take_while(|line| !line.starts_with("Usage:")).map(str::trim) {
-        let line = line.strip_prefix("error: ").unwrap_or(line);
-        // One tip is enough: the second one explains how to pass what was mistyped on.
-        let second_tip = line.starts_with("tip:") && message.contains("tip:");
-        if line.is_empty() || line.starts_with("For more information") || second_tip {
-            continue;
-        }
-        if !message.is_empty() {
-            // What follows a colon is a list of arguments, one a line; brackets explain the words before them.
-            let continues = line.starts_with('[') || std::mem::replace(&mut list, false);
-            message.push_str(if continues { " " } else { "; " });
-        }
-        list |= line.ends_with(':');
-        message.push_str(line);
-    }
-    let help = sub.map(|name| format!("{name} ")).unwrap_or_default();
-    format!("{message} (see hsa-replay {help}--help)")
 }
 
 /// The layer of options that the command line gives.
@@ -316,6 +352,13 @@ mod tests {
     #[test]
     fn clap_finds_no_fault_with_the_definition() {
         command().debug_assert();
+    }
+
+    #[test]
+    fn completions_are_of_the_same_command_line() {
+        for_completions().debug_assert();
+        let names: Vec<String> = command().get_subcommands().map(|sub| sub.get_name().to_owned()).collect();
+        assert_eq!(names, COMMANDS);
     }
 
     #[test]
@@ -391,34 +434,7 @@ mod tests {
         let Err(Err(failure)) = parse(line) else { panic!("must be refused") };
         assert_eq!(failure.code, 125);
         let message = failure.message.expect("message");
-        assert!(message.contains("'--pases'") && !message.contains('\n'), "{message}");
-    }
-
-    #[test]
-    fn a_usage_error_reads_as_one_sentence() {
-        let said = |line: &[&str]| {
-            let Err(Err(failure)) = parse(line.iter().map(Into::into)) else {
-                panic!("{line:?} must be refused")
-            };
-            failure.message.expect("message")
-        };
-        assert_eq!(
-            said(&["hsa-replay", "report", "--format", "7", "f"]).split(" [").next(),
-            Some("invalid value '7' for '--format <FORMAT>'")
-        );
-        assert!(
-            said(&["hsa-replay", "report", "--format", "7", "f"])
-                .ends_with("] (see hsa-replay report --help)")
-        );
-        assert_eq!(
-            said(&["hsa-replay", "run", "--pases", "3", "--", "p"]),
-            "unexpected argument '--pases' found; tip: a similar argument exists: '--passes' (see hsa-replay run --help)"
-        );
-        assert_eq!(
-            said(&["hsa-replay", "run"]),
-            "the following required arguments were not provided: <CMD>... (see hsa-replay run --help)"
-        );
-        assert!(said(&["hsa-replay", "reprot"]).starts_with("unrecognized subcommand 'reprot'; tip: "));
+        assert!(message.contains("--pases: did you mean --passes?") && !message.contains('\n'), "{message}");
     }
 
     #[test]

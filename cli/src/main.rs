@@ -13,6 +13,7 @@ mod output;
 mod report;
 mod run;
 mod script;
+mod usage;
 
 use std::process::ExitCode;
 

@@ -17,11 +17,32 @@ pub fn completions(arguments: &ArgMatches) -> Result<ExitCode, Failure> {
         return Err(Failure::usage("no shell given"));
     };
     let mut text = Vec::new();
-    clap_complete::generate(shell, &mut command::command(), "hsa-replay", &mut text);
+    clap_complete::generate(shell, &mut command::for_completions(), "hsa-replay", &mut text);
     if shell == Shell::Bash {
         text = with_labels_that_are_reached(&text);
     }
+    if shell == Shell::Fish {
+        text.extend(words_for_fish(&command::for_completions()));
+    }
     print(&text)
+}
+
+/// Lines for words that stand alone: `clap_complete` makes fish complete the values of options only.
+fn words_for_fish(whole: &clap::Command) -> Vec<u8> {
+    let mut lines = String::new();
+    for sub in whole.get_subcommands() {
+        for values in
+            sub.get_positionals().map(clap::Arg::get_possible_values).filter(|values| !values.is_empty())
+        {
+            let words: Vec<&str> = values.iter().map(clap::builder::PossibleValue::get_name).collect();
+            let name = sub.get_name();
+            lines += &format!(
+                "complete -c hsa-replay -n \"__fish_hsa_replay_using_subcommand {name}\" -f -a \"{}\"\n",
+                words.join(" ")
+            );
+        }
+    }
+    lines.into_bytes()
 }
 
 /// The bash script with the labels of its commands as its own state names them: for a name with a hyphen, `clap_complete` derives

@@ -94,19 +94,21 @@ pub fn kinds(text: &str) -> Result<Vec<Allow>, String> {
     Ok(kinds)
 }
 
+/// The levels of a log filter.
+pub const LOG_LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+
 /// Checks a log filter: directives separated by commas, each a level, a target, or `target=level`.
 pub fn log_filter(text: &str) -> Result<String, String> {
-    const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
     let is_good = |directive: &str| match directive.trim().split_once('=') {
         None => !directive.trim().is_empty(),
         Some((target, level)) => {
-            !target.is_empty() && LEVELS.iter().any(|known| known.eq_ignore_ascii_case(level))
+            !target.is_empty() && LOG_LEVELS.iter().any(|known| known.eq_ignore_ascii_case(level))
         }
     };
     if text.split(',').all(is_good) {
         Ok(text.to_owned())
     } else {
-        Err(format!("must be levels ({}) or target=level pairs, separated by commas", LEVELS.join(", ")))
+        Err(format!("must be levels ({}) or target=level pairs, separated by commas", LOG_LEVELS.join(", ")))
     }
 }
 
