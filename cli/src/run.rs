@@ -16,11 +16,14 @@ use clap::ArgMatches;
 use hsa_replay_contract::report::{check_appendable, prepare, prepare_folder};
 use hsa_replay_contract::settings::{PARENT_VARIABLE, PROGRESS_VARIABLE, is_unknown_variable};
 use hsa_replay_contract::text::{name_of, shorten};
-use hsa_replay_contract::{OPTIONS, OptionId, Settings};
+use hsa_replay_contract::{OPTIONS, OptionId, OptionSpec, Settings};
 
 use crate::attach::{self, Folder, LIBRARY_PATH, PRELOAD};
 use crate::command::{self, PROGRAM};
 use crate::failure::{Failure, say};
+
+/// The most bytes of a variable with its name, `=` and the zero at its end (execve(2), `MAX_ARG_STRLEN`).
+const LONGEST: usize = 128 << 10;
 
 /// Runs the program; the exit code is the program's.
 pub fn main(arguments: &ArgMatches) -> Result<ExitCode, Failure> {
@@ -34,19 +37,28 @@ pub fn main(arguments: &ArgMatches) -> Result<ExitCode, Failure> {
     let mut words = arguments.get_many::<OsString>(PROGRAM).into_iter().flatten();
     let Some(name) = words.next() else { return Err(Failure::run("no program given")) };
     program::check(name).map_err(|error| child::RunError::Start(error).into_failure(name))?;
-    let mut pipes = vec![prepare(&output).map_err(Failure::run)?];
+    libraries::check(&settings).map_err(Failure::run)?;
+    let variables = program_variables(&settings).map_err(Failure::run)?;
+    if let Some((name, _)) = variables.iter().find(|(name, value)| name.len() + value.len() + 2 > LONGEST) {
+        let flag = OptionSpec::by_variable(name).map_or(*name, |spec| spec.flag);
+        return Err(Failure::run(format!(
+            "--{flag}: is too long: a variable ({name}) takes it to the program, which holds {LONGEST} bytes"
+        )));
+    }
+    let mut pipes = Vec::new();
     if let Some(log) = &settings.log_file {
         let held = check_appendable(&absolute(log).map_err(Failure::run)?);
         pipes.push(held.map_err(|error| Failure::run(format!("--log-file: {error}")))?);
     }
-    libraries::check(&settings).map_err(Failure::run)?;
     if let Some(folder) = &settings.dump_writes {
         prepare_folder(folder).map_err(Failure::run)?;
     }
+    // The last of all: it empties the report of an earlier run.
+    pipes.push(prepare(&output).map_err(Failure::run)?);
 
     let mut program = Command::new(name);
     program.args(words);
-    attach_to(&mut program, &folder, &settings).map_err(Failure::run)?;
+    attach_to(&mut program, &folder, variables);
     let mut progress = progress::Line::for_a_terminal();
     if let Some(line) = &progress {
         program.env(PROGRESS_VARIABLE, line.page());
@@ -63,7 +75,7 @@ pub fn main(arguments: &ArgMatches) -> Result<ExitCode, Failure> {
 }
 
 /// Sets the variables of the loader and of the library.
-fn attach_to(program: &mut Command, folder: &Folder, settings: &Settings) -> Result<(), String> {
+fn attach_to(program: &mut Command, folder: &Folder, variables: Vec<(&'static str, OsString)>) {
     // Behind the user's own libraries: some, such as the sanitizers' runtimes, insist on being first.
     let preload = joined(std::env::var_os(PRELOAD), Some(folder.preload.clone().into()));
     let search = joined(Some(folder.search.clone().into()), std::env::var_os(LIBRARY_PATH));
@@ -77,8 +89,7 @@ fn attach_to(program: &mut Command, folder: &Folder, settings: &Settings) -> Res
     }
     program.env_remove(PROGRESS_VARIABLE);
     program.env(PARENT_VARIABLE, std::process::id().to_string());
-    program.envs(program_variables(settings)?);
-    Ok(())
+    program.envs(variables);
 }
 
 fn joined(first: Option<OsString>, second: Option<OsString>) -> OsString {
@@ -112,7 +123,9 @@ pub fn program_variables(settings: &Settings) -> Result<Vec<(&'static str, OsStr
 }
 
 fn absolute(path: &Path) -> Result<std::path::PathBuf, String> {
-    std::path::absolute(path).map_err(|error| format!("{}: {error}", shown(path.as_os_str())))
+    std::path::absolute(path).map_err(|error| {
+        format!("{}: the working directory cannot be told: {error}", shown(path.as_os_str()))
+    })
 }
 
 /// A word of the command line for a message.

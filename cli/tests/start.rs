@@ -57,6 +57,36 @@ fn a_program_whose_interpreter_cannot_be_run_leaves_the_last_report_and_names_it
 }
 
 #[test]
+fn whatever_keeps_the_program_from_its_start_leaves_the_last_report() {
+    let place = Place::new();
+    fs::create_dir(place.path("folder")).expect("folder");
+    let kept = place.write("keep.jsonl", "the last report\n");
+    let long = "x".repeat(128 << 10);
+    for (options, said) in [
+        (["--runtime", "folder"], "--runtime folder: is a directory"),
+        (["--tool", "folder"], "--tool folder: is a directory"),
+        (["--log-file", "folder"], "is a directory"),
+        (["--dump-writes", "keep.jsonl"], "is no folder for dumps"),
+        (["--log-file", "{pid}/log"], "{pid} may stand in the file's name alone"),
+        (["--log", &long[2..]], "--log: is too long: a variable (HSA_REPLAY_LOG) takes it to the program"),
+    ] {
+        // An argument may be as long as a variable; the name is not counted there.
+        let [option, value] = options;
+        let line = refused(place.run(["-o", "keep.jsonl", option, value, "--", "touch", "started"]), 125);
+        assert!(line.contains(said) && line.len() < 1000, "{option}: {line}");
+        assert_eq!(fs::read_to_string(&kept).expect("report"), "the last report\n", "{option}");
+    }
+    let line = refused(place.run(["-o", "{pid}/r.jsonl", "--", "touch", "started"]), 125);
+    assert!(line.contains("/{pid}/r.jsonl: a folder of its own"), "{line}");
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", "mkdir gone && cd gone && rmdir ../gone && exec \"$@\"", "sh"]);
+    command.arg(env!("CARGO_BIN_EXE_hsa-replay")).args(["run", "--", "true"]);
+    command.current_dir(place.path(".")).env("HSA_REPLAY_SHIM", fixture::library());
+    assert!(refused(command, 125).contains("the working directory cannot be told"));
+    assert!(!place.path("started").exists());
+}
+
+#[test]
 fn what_can_be_started_is_started() {
     let place = Place::new();
     fs::create_dir(place.path("bin")).expect("folder");

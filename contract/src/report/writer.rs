@@ -223,10 +223,13 @@ fn check_place(template: &Path, truncate: bool) -> Result<Held, OpenError> {
         Some(parent) => parent,
         None => return Err(fail(template, explain(&io::ErrorKind::IsADirectory.into()))),
     };
-    if expand_pid(folder, 0) == folder {
-        writable_folder(folder)
-            .map_err(|error| fail(template, format!("its folder cannot be written: {error}")))?;
+    if expand_pid(folder, 0) != folder {
+        let problem =
+            "a folder of its own for each process is not made: {pid} may stand in the file's name alone";
+        return Err(fail(template, problem.to_owned()));
     }
+    writable_folder(folder)
+        .map_err(|error| fail(template, format!("its folder cannot be written: {error}")))?;
     Ok(Held { _pipe: None })
 }
 
