@@ -92,8 +92,9 @@ impl DeviceStore {
         true
     }
 
-    fn base(&self) -> u64 {
-        self.arena.as_ref().map_or(0, |arena| arena.address)
+    /// Where the arena begins, if there is one.
+    fn base(&self) -> Result<u64, Trouble> {
+        self.arena.as_ref().map(|arena| arena.address).ok_or_else(Trouble::no_room)
     }
 }
 
@@ -124,7 +125,7 @@ impl Store for DeviceStore {
     }
 
     fn save(&mut self, plan: &Plan, mover: &Mover<'_>) -> Result<(), Trouble> {
-        let base = self.base();
+        let base = self.base()?;
         let job =
             |each: &Move| mover.within_device(plan.regions_of(each), each.device, base + each.at, each.bytes);
         let jobs: Vec<_> = plan.moves.iter().map(job).collect();
@@ -132,7 +133,7 @@ impl Store for DeviceStore {
     }
 
     fn write_back(&mut self, plan: &Plan, parts: &[(usize, Range<u64>)], mover: &Mover<'_>) -> WrittenBack {
-        let base = self.base();
+        let Ok(base) = self.base() else { return WrittenBack::nothing(parts) };
         WrittenBack::by(plan, parts, |moves| {
             let job = |each: &Move| {
                 mover.within_device(plan.regions_of(each), base + each.at, each.device, each.bytes)
@@ -142,7 +143,7 @@ impl Store for DeviceStore {
     }
 
     fn bytes(&mut self, plan: &Plan, piece: usize, mover: &Mover<'_>) -> Result<&[u8], Trouble> {
-        let base = self.base();
+        let base = self.base()?;
         self.staging.bytes(plan, piece, |at, bytes, block| {
             let (device, host) = (base + at, block.address());
             let copied = mover.run(&[mover.to_host(&[], device, host, bytes)]);

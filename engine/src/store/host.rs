@@ -22,8 +22,9 @@ impl HostStore {
         Self { runtime, arena: None }
     }
 
-    fn base(&self) -> u64 {
-        self.arena.as_ref().map_or(0, HostBlock::address)
+    /// Where the arena begins; a copy that hung may have cost it.
+    fn base(&self) -> Result<u64, Trouble> {
+        self.arena.as_ref().map(HostBlock::address).ok_or_else(Trouble::no_room)
     }
 }
 
@@ -47,14 +48,14 @@ impl Store for HostStore {
     }
 
     fn save(&mut self, plan: &Plan, mover: &Mover<'_>) -> Result<(), Trouble> {
-        let base = self.base();
+        let base = self.base()?;
         let job = |each: &Move| mover.to_host(plan.regions_of(each), each.device, base + each.at, each.bytes);
         let jobs: Vec<_> = plan.moves.iter().map(job).collect();
         Trouble::of_saving(&plan.moves, &mover.run(&jobs))
     }
 
     fn write_back(&mut self, plan: &Plan, parts: &[(usize, Range<u64>)], mover: &Mover<'_>) -> WrittenBack {
-        let base = self.base();
+        let Ok(base) = self.base() else { return WrittenBack::nothing(parts) };
         WrittenBack::by(plan, parts, |moves| {
             let job =
                 |each: &Move| mover.to_device(plan.regions_of(each), each.device, base + each.at, each.bytes);
@@ -64,7 +65,8 @@ impl Store for HostStore {
 
     fn bytes(&mut self, plan: &Plan, piece: usize, _: &Mover<'_>) -> Result<&[u8], Trouble> {
         let piece = &plan.pieces[piece];
-        Ok(self.arena.as_ref().map_or(&[], |arena| arena.slice(piece.at..piece.at + piece.bytes)))
+        let arena = self.arena.as_ref().ok_or_else(Trouble::no_room)?;
+        Ok(arena.slice(piece.at..piece.at + piece.bytes))
     }
 
     fn abandon(&mut self) {

@@ -59,6 +59,11 @@ pub(crate) enum Trouble {
 }
 
 impl Trouble {
+    /// The memory for it is not there: never reserved, or given up with a copy that did not end.
+    fn no_room() -> Self {
+        Self::Failed("the memory of the snapshot is not there".to_owned())
+    }
+
     /// Of one copy, if it is any.
     pub(crate) fn of(copied: Copied, device: u64, bytes: u64) -> Option<Self> {
         let what = |why: &str| format!("the copy of {bytes} bytes at {device:#x} {why}");
@@ -102,6 +107,11 @@ pub(crate) struct WrittenBack {
 }
 
 impl WrittenBack {
+    /// Nothing can be written, since nothing is saved.
+    fn nothing(parts: &[(usize, Range<u64>)]) -> Self {
+        Self { failed: parts.to_vec(), ..Self::default() }
+    }
+
     /// Writes parts of regions by `copy`, which does moves of the plan.
     fn by(plan: &Plan, parts: &[(usize, Range<u64>)], mut copy: impl FnMut(&[Move]) -> Vec<Copied>) -> Self {
         let mut back = Self::default();

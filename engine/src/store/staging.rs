@@ -39,7 +39,7 @@ impl Staging {
     /// The block for other uses; what it held is forgotten.
     pub(super) fn block(&mut self) -> Result<&mut HostBlock, Trouble> {
         self.holds = 0..0;
-        self.block.as_mut().ok_or_else(|| Trouble::Failed("there is no staging memory".to_owned()))
+        self.block.as_mut().ok_or_else(Trouble::no_room)
     }
 
     /// The saved bytes of a piece, which `load` fetches with those behind it when they are not here: from an offset of the
@@ -60,7 +60,7 @@ impl Staging {
             load(piece.at, bytes, self.block()?)?;
             self.holds = piece.at..piece.at + bytes;
         }
-        let Some(block) = &self.block else { return Ok(&[]) };
+        let block = self.block.as_ref().ok_or_else(Trouble::no_room)?;
         let start = piece.at - self.holds.start;
         Ok(block.slice(start..start + piece.bytes))
     }

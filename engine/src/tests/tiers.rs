@@ -1,10 +1,13 @@
 //! Where snapshots are kept: the tier is chosen by room and budget, and the application notices none of it.
 
 use super::rig::{COUNT, Rig, SCALE};
-use crate::fake::{Fault, GPU, Operation};
+use crate::copy::Mover;
+use crate::fake::{Event, Fault, GPU, Operation};
+use crate::store::{Hidden, Plan, Tiers, Trouble};
 use hsa_replay_contract::record::Tier;
 use hsa_replay_contract::{Dispatch, Outcome, Reason};
 use std::sync::Arc;
+use std::time::Instant;
 
 const MIB: u64 = 1 << 20;
 
@@ -274,4 +277,22 @@ fn the_agents_memory_is_not_kept_where_it_is_scarce_nor_taken_to_the_last_byte()
     let (records, _) = rig.finish();
     let tiers: Vec<_> = records.iter().map(|record| tier(record).expect("taken")).collect();
     assert_eq!(tiers, [Tier::Device, Tier::Device, Tier::Host, Tier::Host]);
+}
+
+/// A copy that hung has cost it its memory, and no other tier has been chosen.
+#[test]
+fn a_store_without_memory_saves_writes_and_shows_nothing() {
+    let rig = Rig::new();
+    let agent = &rig.engine.agents[0];
+    let address = rig.allocate(64);
+    let plan = Plan::new(rig.engine.process.inventory.trackable(agent.agent));
+    let mover = Mover::new(&rig.engine.process, agent.agent, Instant::now());
+    let mut tiers = Tiers::new(&rig.engine.process.runtime, agent.agent, None, Hidden::default());
+    let store = tiers.store();
+    assert!(matches!(store.save(&plan, &mover), Err(Trouble::Failed(_))));
+    assert_eq!(store.write_back(&plan, &[(0, 0..64)], &mover).failed, [(0, 0..64)]);
+    assert!(matches!(store.bytes(&plan, 0, &mover), Err(Trouble::Failed(_))));
+    let copied = |event: &Event| matches!(event, Event::Copied { device, .. } if *device == address);
+    assert!(!rig.fake.events().iter().any(copied));
+    rig.fake.stop();
 }
