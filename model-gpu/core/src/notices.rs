@@ -55,6 +55,11 @@ impl Notices {
         }
         // SAFETY: both descriptors were made just now, and nobody else has them.
         let [theirs, end] = ends.map(|fd| unsafe { OwnedFd::from_raw_fd(fd) });
+        // The driver's descriptor stays open when another program is executed.
+        // SAFETY: changes the flags of a descriptor that is ours.
+        if unsafe { libc::fcntl(theirs.as_raw_fd(), libc::F_SETFD, 0) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
         let mut readers = self.readers.lock();
         readers.retain_mut(Reader::look);
         readers.push(Reader { agent, wanted: 0, end });

@@ -82,7 +82,7 @@ pub(super) fn create_queue(session: &Session, args: &mut CreateQueue) -> Answer 
 }
 
 pub(super) fn destroy_queue(session: &Session, args: &mut Number) -> Answer {
-    Ok(session.machine.destroy_queue(args.id)?)
+    Ok(session.debug.destroy_resumed(args.id, || session.machine.destroy_queue(args.id))?)
 }
 
 pub(super) fn update_queue(session: &Session, args: &mut UpdateQueue) -> Answer {

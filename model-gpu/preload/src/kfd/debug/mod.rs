@@ -4,27 +4,22 @@
 //! Waves are not preempted: a queue that is suspended starts nothing more, what runs goes on to its end, and its save area
 //! holds no waves.
 
+mod snapshots;
+
 use core::ffi::{c_int, c_ulong, c_void};
 use std::collections::HashSet;
 
-use model_gpu_core::{Queue, QueueKind, say, trace};
-use parking_lot::Mutex;
+use model_gpu_core::{Queue, say, trace};
+use parking_lot::{Condvar, Mutex};
+use snapshots::{device_snapshot, queue_snapshot, size, write_cut};
 
 use super::Errno;
-use super::abi::{
-    Arguments, DebugTrap, DeviceSnapshot, Plain, QueueSnapshot, RuntimeInfo, read_array, write_array,
-};
-use super::misc::apertures;
+use super::abi::{Arguments, DebugTrap, RuntimeInfo, read_array, write_array};
 use crate::interpose::fail;
-use crate::product::product;
-use crate::session::{COMPUTE_UNITS, Session};
-use crate::sysfs::topology::{
-    CAPABILITY, DEBUG_PROPERTIES, FIRMWARE, SIMDS, VENDOR, WAVES_PER_SIMD, location,
-};
+use crate::session::Session;
 
-/// `KFD_EC_MASK(EC_QUEUE_NEW)` and `KFD_EC_MASK(EC_DEVICE_NEW)`
+/// `KFD_EC_MASK(EC_QUEUE_NEW)`
 const QUEUE_NEW: u64 = 1 << 30;
-const DEVICE_NEW: u64 = 1 << 35;
 
 /// `KFD_DBG_QUEUE_INVALID_MASK`
 const QUEUE_INVALID: u32 = 1 << 31;
@@ -61,6 +56,8 @@ const INVALID: Errno = Errno(libc::EINVAL);
 #[derive(Debug, Default)]
 pub(crate) struct Debug {
     state: Mutex<State>,
+    /// Queues were resumed.
+    resumed: Condvar,
 }
 
 #[derive(Debug, Default)]
@@ -71,6 +68,8 @@ struct State {
     known_queues: HashSet<u32>,
     known_agents: HashSet<usize>,
     halted: HashSet<u32>,
+    /// Queues that the program is destroying: they are not suspended any more.
+    going: HashSet<u32>,
 }
 
 impl Debug {
@@ -85,6 +84,20 @@ impl Debug {
                 ttmp_setup: u32::from(mode & MODE_TTMP_SAVE != 0),
             }
         };
+    }
+
+    /// Does `destroy` to a queue once it is not suspended: until then its saved state is the debugger's. As with the driver,
+    /// a program that never resumes its queue waits for ever; unlike there, a signal does not end the wait.
+    pub(super) fn destroy_resumed<T>(&self, id: u32, destroy: impl FnOnce() -> T) -> T {
+        let mut state = self.state.lock();
+        state.going.insert(id);
+        while state.halted.contains(&id) {
+            self.resumed.wait(&mut state);
+        }
+        drop(state);
+        let result = destroy();
+        self.state.lock().going.remove(&id);
+        result
     }
 }
 
@@ -145,7 +158,9 @@ unsafe fn perform(session: &Session, args: &mut DebugTrap) -> Result<usize, Errn
             for queue in state.halted.drain().filter_map(|id| session.machine.queue(id)) {
                 queue.halt(false);
             }
-            *state = State { runtime: state.runtime, ..State::default() };
+            let going = core::mem::take(&mut state.going);
+            *state = State { runtime: state.runtime, going, ..State::default() };
+            session.debug.resumed.notify_all();
             Ok(0)
         }
         // SAFETY: as before.
@@ -188,12 +203,13 @@ unsafe fn suspend(session: &Session, state: &mut State, args: &DebugTrap) -> Res
         say!("DBG_TRAP SUSPEND_QUEUES of {named} queues without their numbers: EFAULT");
         return Err(Errno(libc::EFAULT));
     }
-    let State { known_queues, halted, .. } = state;
+    let State { known_queues, halted, going, .. } = state;
     let mut agents = HashSet::new();
-    // A queue that is new stays as it is: the debugger has to have seen it. One that is suspended already is a success.
+    // A queue that is new stays as it is: the debugger has to have seen it; so does one that is being destroyed. One that is
+    // suspended already is a success.
     let each = |queue: &Queue| {
         let held = halted.contains(&queue.id);
-        let may = held || known_queues.contains(&queue.id);
+        let may = held || known_queues.contains(&queue.id) && !going.contains(&queue.id);
         if may && !held {
             queue.halt(true);
             halted.insert(queue.id);
@@ -224,6 +240,7 @@ unsafe fn resume(session: &Session, state: &mut State, args: &DebugTrap) -> Resu
     let mut each = |queue: &Queue| {
         if state.halted.remove(&queue.id) {
             queue.halt(false);
+            session.debug.resumed.notify_all();
         }
         true
     };
@@ -273,124 +290,4 @@ fn note_seen(known: &mut HashSet<u32>, id: u32, clear: u64) {
     if clear & QUEUE_NEW != 0 {
         known.insert(id);
     }
-}
-
-/// # Safety
-/// The buffer has room for as many entries of the size as are said.
-unsafe fn queue_snapshot(session: &Session, state: &mut State, args: &mut DebugTrap) -> Result<usize, Errno> {
-    let [clear, buffer, counts] = &mut args.arguments;
-    let queues = session.machine.queues();
-    let entry = |queue: &Queue, known: &mut HashSet<u32>| {
-        let new = if known.contains(&queue.id) { 0 } else { QUEUE_NEW };
-        note_seen(known, queue.id, *clear);
-        QueueSnapshot {
-            exception_status: new,
-            ring_base_address: queue.spec.ring,
-            write_pointer_address: queue.spec.write_pointer,
-            read_pointer_address: queue.spec.read_pointer,
-            ctx_save_restore_address: queue.spec.save_area,
-            queue_id: queue.id,
-            gpu_id: session.machine.config.gpu_ids[queue.spec.agent],
-            ring_size: u32::try_from(queue.spec.ring_bytes).unwrap_or(u32::MAX),
-            queue_type: queue_type(queue),
-            ctx_save_restore_area_size: queue.spec.save_area_bytes,
-            reserved: 0,
-        }
-    };
-    let [room, stride] = halves(*counts);
-    let shown = queues.iter().take(room as usize);
-    let entries: Vec<_> = shown.map(|queue| entry(queue, &mut state.known_queues)).collect();
-    // SAFETY: the caller promises the room.
-    unsafe { write_entries(*buffer, stride, &entries) };
-    *counts = word([count(queues.len()), stride.min(size(&QueueSnapshot::default()))]);
-    Ok(0)
-}
-
-/// # Safety
-/// The buffer has room for as many entries of the size as there are agents, or as are said.
-unsafe fn device_snapshot(
-    session: &Session,
-    state: &mut State,
-    args: &mut DebugTrap,
-) -> Result<usize, Errno> {
-    let [clear, buffer, counts] = &mut args.arguments;
-    let gpu_ids = &session.machine.config.gpu_ids;
-    let product = product(session.settings.target);
-    let entry = |agent: usize, gpu_id: u32, known: &mut HashSet<usize>| {
-        let new = if known.contains(&agent) { 0 } else { DEVICE_NEW };
-        if *clear & DEVICE_NEW != 0 {
-            known.insert(agent);
-        }
-        let apertures = apertures(gpu_id);
-        DeviceSnapshot {
-            exception_status: new,
-            lds_base: apertures.lds_base,
-            lds_limit: apertures.lds_limit,
-            scratch_base: apertures.scratch_base,
-            scratch_limit: apertures.scratch_limit,
-            gpuvm_base: apertures.gpuvm_base,
-            gpuvm_limit: apertures.gpuvm_limit,
-            gpu_id,
-            location_id: location(count(agent)),
-            vendor_id: VENDOR,
-            device_id: product.device_id,
-            fw_version: FIRMWARE,
-            gfx_target_version: product.gfx_target_version,
-            simd_count: COMPUTE_UNITS * SIMDS,
-            max_waves_per_simd: WAVES_PER_SIMD,
-            array_count: 1,
-            simd_arrays_per_engine: 1,
-            num_xcc: 1,
-            capability: CAPABILITY,
-            debug_prop: DEBUG_PROPERTIES,
-            ..DeviceSnapshot::default()
-        }
-    };
-    let [room, stride] = halves(*counts);
-    let shown = gpu_ids.iter().enumerate().take(room as usize);
-    let entries: Vec<_> =
-        shown.map(|(agent, gpu_id)| entry(agent, *gpu_id, &mut state.known_agents)).collect();
-    // SAFETY: the caller promises the room.
-    unsafe { write_entries(*buffer, stride, &entries) };
-    *counts = word([count(gpu_ids.len()), stride.min(size(&DeviceSnapshot::default()))]);
-    Ok(0)
-}
-
-/// `KFD_IOC_QUEUE_TYPE_*`; one on a given engine is an ordinary queue of a copy engine.
-fn queue_type(queue: &Queue) -> u32 {
-    match queue.spec.kind {
-        QueueKind::Sdma if queue.spec.xgmi => 3,
-        QueueKind::Sdma => 1,
-        QueueKind::Aql => 2,
-    }
-}
-
-fn count(n: usize) -> u32 {
-    u32::try_from(n).unwrap_or(u32::MAX)
-}
-
-fn size<T>(_: &T) -> u32 {
-    count(size_of::<T>())
-}
-
-/// Writes entries, `stride` bytes apart and at most as long.
-///
-/// # Safety
-/// There is room for them at `buffer`.
-unsafe fn write_entries<T: Plain>(buffer: u64, stride: u32, entries: &[T]) {
-    for (n, entry) in entries.iter().enumerate() {
-        // SAFETY: the caller promises the room.
-        unsafe { write_cut(buffer + n as u64 * u64::from(stride), stride as usize, entry) };
-    }
-}
-
-/// Writes the first `room` bytes of a structure.
-///
-/// # Safety
-/// There is room for them at `at`.
-unsafe fn write_cut<T: Plain>(at: u64, room: usize, value: &T) {
-    let bytes = room.min(size_of::<T>());
-    let to: *mut u8 = core::ptr::with_exposed_provenance_mut(usize::try_from(at).unwrap_or(0));
-    // SAFETY: the caller promises the room, and `bytes` is within the structure, which has no padding.
-    unsafe { core::ptr::copy_nonoverlapping((&raw const *value).cast::<u8>(), to, bytes) };
 }

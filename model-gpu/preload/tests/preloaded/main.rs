@@ -8,6 +8,8 @@
     reason = "plain C library calls with valid arguments, as programs make them"
 )]
 
+mod debugger;
+
 use std::ffi::{CStr, CString};
 use std::fs;
 use std::io::Read;
@@ -56,7 +58,8 @@ fn scenario() {
         Ok("others") => others(),
         Ok("unknown") => unknown(),
         Ok("notes") => notes(),
-        Ok("snapshots") => snapshots(),
+        Ok("snapshots") => debugger::snapshots(),
+        Ok("destroy while suspended") => debugger::destroy_while_suspended(),
         Ok("threads") => threads(),
         Ok("counters") => drop(open("/dev/kfd")),
         Ok(other) => panic!("no scenario {other}"),
@@ -203,6 +206,7 @@ fn notes() {
     let mut smi = [GPU];
     assert_eq!(request(&kfd, 0x1f, &mut smi), 0);
     let fd = i32::try_from(smi[0] >> 32).expect("a descriptor");
+    assert_eq!(unsafe { libc::fcntl(fd, libc::F_GETFD) }, 0, "a program that is executed has it too");
     let mut notes = fs::File::from(unsafe { OwnedFd::from_raw_fd(fd) });
     let unmapped = 1u64 << (11 - 1);
     std::io::Write::write_all(&mut notes, &unmapped.to_le_bytes()).expect("a mask");
@@ -220,87 +224,6 @@ fn notes() {
     let line = String::from_utf8_lossy(&line[..read]);
     let expected = format!(" -{} @{:x}(1) {GPU:x} 2\n", std::process::id(), address >> 12);
     assert!(line.starts_with("b ") && line.ends_with(&expected), "{line} is not b TIME{expected}");
-}
-
-/// `KFD_IOC_QUEUE_TYPE_*` of copy queues.
-const SDMA: u64 = 1;
-const SDMA_XGMI: u64 = 3;
-
-/// A copy queue whose ring and indices lie in memory of the device at `at`; its number.
-fn copy_queue(kfd: &OwnedFd, kind: u64, at: u64) -> u64 {
-    let (gtt, writable) = (1u64 << 1, 1u64 << 31);
-    let mut allocation = [at, 0x2000, 0, 0, GPU | (gtt | writable) << 32];
-    assert_eq!(request(kfd, 0x16, &mut allocation), 0);
-    let gpus = [u32::try_from(GPU).expect("a number")];
-    assert_eq!(request(kfd, 0x18, &mut [allocation[2], gpus.as_ptr() as u64, 1]), 0);
-    let (share, priority) = (100u64, 7u64);
-    let ring = [at, at + 0x1000, at + 0x1008, 0, 0x1000 | GPU << 32, kind | share << 32, priority];
-    let mut queue = [0; 12];
-    queue[..7].copy_from_slice(&ring);
-    assert_eq!(request(kfd, 0x02, &mut queue), 0);
-    queue[6] >> 32
-}
-
-/// As the thunk asks for a core dump's note.
-fn snapshots() {
-    let kfd = open("/dev/kfd");
-    let debug = |op: u64, arguments: &mut [u64; 3]| {
-        let mut words = [u64::from(std::process::id()) | op << 32, arguments[0], arguments[1], arguments[2]];
-        let result = request(&kfd, 0x26, &mut words);
-        arguments.copy_from_slice(&words[1..]);
-        result
-    };
-    let (enable, disable, suspend, resume, queues, devices) = (0, 1, 6, 7, 13, 14);
-    let queue_new = 1u64 << 30;
-    let id = copy_queue(&kfd, SDMA, 0x7a00_0000_0000);
-    let second = copy_queue(&kfd, SDMA_XGMI, 0x7a00_0001_0000);
-    assert_eq!(request(&kfd, 0x25, &mut [0x1234, 3]), 0, "the runtime announces itself");
-    assert_eq!(debug(devices, &mut [0; 3]), -1, "debugging is off");
-    let mut info = [0u64; 2];
-    let mut arguments =
-        [0, info.as_mut_ptr() as u64, 16 | u64::try_from(kfd.as_raw_fd()).expect("positive") << 32];
-    assert_eq!(debug(enable, &mut arguments), 0);
-    assert_eq!(info, [0x1234, 1 | 1 << 32], "its structures, enabled, with trap registers");
-    let mut device = [0u64; 15];
-    let mut arguments = [0, device.as_mut_ptr() as u64, u64::from(u32::MAX) | 120 << 32];
-    assert_eq!(debug(devices, &mut arguments), 0);
-    assert_eq!(arguments[2], 1 | 120 << 32, "one device");
-    assert_eq!((device[0], device[7] & 0xffff_ffff, device[8] & 0xffff_ffff), (1 << 35, GPU, 0x1002));
-    let mut arguments = [queue_new, 0, 64 << 32];
-    assert_eq!(debug(queues, &mut arguments), 0);
-    assert_eq!(arguments[2], 2 | 64 << 32, "how many there are");
-    let invalid = 1u32 << 31;
-    let [first, other] = [id, second].map(|id| u32::try_from(id).expect("a number"));
-    let queued = |op: u64, ids: &mut [u32]| {
-        let (array, count) = (ids.as_mut_ptr() as u64, ids.len() as u64);
-        debug(op, &mut if op == suspend { [queue_new, array, count] } else { [array, count, 0] })
-    };
-    let mut ids = [first];
-    assert_eq!((queued(suspend, &mut ids), ids), (0, [first | invalid]), "a queue that was not seen");
-    let mut queue = [0u64; 16];
-    assert_eq!(debug(queues, &mut [0, queue.as_mut_ptr() as u64, 2 | 64 << 32]), 0);
-    assert_eq!((queue[0], queue[5], queue[6]), (queue_new, id | GPU << 32, 0x1000 | SDMA << 32));
-    assert_eq!((queue[8], queue[13], queue[14]), (queue_new, second | GPU << 32, 0x1000 | SDMA_XGMI << 32));
-    // Shows the first one, and clears of it that it is new.
-    assert_eq!(debug(queues, &mut [queue_new, queue.as_mut_ptr() as u64, 1 | 64 << 32]), 0);
-    assert_eq!((queued(suspend, &mut ids), ids), (1, [first]), "marks from before do not count");
-    assert_eq!((queued(suspend, &mut ids), ids), (1, [first]), "suspended already is a success");
-    let mut ids = [other, first, 999, first];
-    assert_eq!(queued(suspend, &mut ids), 1, "one is new, one unknown, one is there twice");
-    assert_eq!(ids, [other | invalid, first, 999 | invalid, first | invalid]);
-    let mut ids = [other];
-    assert_eq!((queued(suspend, &mut ids), ids), (1, [other]), "it was named beside one that is suspended");
-    let mut ids = [other, 999];
-    assert_eq!((queued(resume, &mut ids), ids), (1, [other, 999 | invalid]));
-    assert_eq!((queued(resume, &mut ids), ids), (1, [other, 999 | invalid]), "running already is a success");
-    assert_eq!(debug(resume, &mut [0; 3]), 2, "without numbers: all of them");
-    let errno = || std::io::Error::last_os_error().raw_os_error();
-    assert_eq!((debug(suspend, &mut [0, 0, 1]), errno()), (-1, Some(libc::EFAULT)));
-    assert_eq!(request(&kfd, 0x25, &mut [0, 0]), 0, "the runtime takes its structures back");
-    assert_eq!((debug(suspend, &mut [0; 3]), errno()), (-1, Some(libc::EPERM)));
-    assert_eq!(debug(disable, &mut [0; 3]), 0);
-    assert_eq!(debug(queues, &mut [0; 3]), -1, "debugging is off again");
-    assert!([id, second].into_iter().all(|id| request(&kfd, 0x03, &mut [id]) == 0));
 }
 
 fn threads() {
@@ -378,6 +301,11 @@ fn a_reader_of_the_drivers_notes_hears_that_shared_pages_are_gone() {
 #[test]
 fn a_program_that_debugs_itself_gets_snapshots_of_its_devices_and_queues() {
     play("snapshots");
+}
+
+#[test]
+fn a_suspended_queue_is_destroyed_when_it_is_resumed() {
+    play("destroy while suspended");
 }
 
 #[test]
