@@ -168,8 +168,8 @@ pub struct Write {
     pub merged: bool,
     /// Number of bytes that differ, exact even where runs were merged.
     pub bytes: u64,
-    /// Hash of what the first pass left in `ranges`, without the address; null where they are empty, and in reports of
-    /// versions that did not say.
+    /// Hash of what the first pass left in `ranges`, without the address; null where they are empty, where the budget has no
+    /// room for what the first pass left, and in reports of versions that did not say.
     pub hash: Option<ContentHash>,
     /// The file of `--dump-writes` that holds the bytes before and after; null where there is none.
     pub dump: Option<String>,

@@ -183,9 +183,11 @@ impl<R: BufRead> Reader<R> {
     fn parse(&mut self, ended: bool) -> Option<Record> {
         let buffer = std::mem::take(&mut self.buffer);
         let line = buffer.strip_prefix(b"\xef\xbb\xbf").filter(|_| self.line == 1).unwrap_or(&buffer);
+        if line.trim_ascii().is_empty() {
+            return None;
+        }
         let record = match parse_line(line) {
             Ok(record) => Some(record),
-            Err(_) if line.trim_ascii().is_empty() => None,
             Err((ProblemKind::Unknown, detail)) => {
                 self.note(ProblemKind::Unknown, detail);
                 None
