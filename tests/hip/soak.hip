@@ -5,6 +5,7 @@
 // usage: soak [SEED [THREADS [STEPS]]]
 #include "victim.h"
 
+#include <mutex>
 #include <thread>
 
 __device__ unsigned launched;
@@ -23,6 +24,10 @@ __global__ void combine(unsigned* to, const unsigned* from, unsigned count) {
 
 constexpr unsigned count = 600;
 constexpr size_t bytes = count * sizeof(unsigned);
+
+// HIP 7.2 takes the lock of its streams and that of a memory pool in one order inside hipStreamWaitEvent and in the other inside
+// hipMallocAsync: threads that are in both at once may wait for each other for ever, on any runtime.
+std::mutex pools;
 
 struct Worker {
     unsigned state;
@@ -45,6 +50,11 @@ struct Worker {
     void launch(unsigned* values, hipStream_t on) {
         mix<<<(count + 127) / 128, 128, 0, on>>>(values, count, random(1000));
         ++launches;
+    }
+
+    void wait_for(hipStream_t on, hipEvent_t event) {
+        std::lock_guard<std::mutex> alone(pools);
+        CHECK(hipStreamWaitEvent(on, event, 0));
     }
 
     void graph(unsigned* values, unsigned* more) {
@@ -90,10 +100,10 @@ struct Worker {
                 hipEvent_t event;
                 CHECK(hipEventCreateWithFlags(&event, hipEventDisableTiming));
                 CHECK(hipEventRecord(event, stream));
-                CHECK(hipStreamWaitEvent(other, event, 0));
+                wait_for(other, event);
                 launch(values, other);
                 CHECK(hipEventRecord(event, other));
-                CHECK(hipStreamWaitEvent(stream, event, 0));
+                wait_for(stream, event);
                 CHECK(hipStreamSynchronize(stream));
                 CHECK(hipEventDestroy(event));
                 break;
@@ -103,11 +113,17 @@ struct Worker {
                 break;
             default: {
                 unsigned* scratch = nullptr;
-                CHECK(hipMallocAsync(reinterpret_cast<void**>(&scratch), bytes, stream));
+                {
+                    std::lock_guard<std::mutex> alone(pools);
+                    CHECK(hipMallocAsync(reinterpret_cast<void**>(&scratch), bytes, stream));
+                }
                 CHECK(hipMemcpyAsync(scratch, values, bytes, hipMemcpyDeviceToDevice, stream));
                 launch(scratch, stream);
                 CHECK(hipMemcpyAsync(values, scratch, bytes, hipMemcpyDeviceToDevice, stream));
-                CHECK(hipFreeAsync(scratch, stream));
+                {
+                    std::lock_guard<std::mutex> alone(pools);
+                    CHECK(hipFreeAsync(scratch, stream));
+                }
                 CHECK(hipLaunchHostFunc(stream, [](void* data) { ++*static_cast<unsigned*>(data); }, &called));
                 CHECK(hipStreamSynchronize(stream));
             }
