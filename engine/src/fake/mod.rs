@@ -15,7 +15,7 @@ mod runtime;
 pub(crate) use memory::{Machine, argument};
 use queue::KERNEL_ARGUMENTS;
 pub(crate) use queue::RealQueue;
-pub(crate) use runtime::{GPU, HOST, KERNARG_POOL, VRAM_POOL};
+pub(crate) use runtime::{GPU, HOST, KERNARG_POOL, PEER, VRAM_POOL};
 
 use crate::handles::{Executable, Signal};
 use crate::runtime::{DeviceMemory, LoadedCodeObject};
@@ -94,6 +94,8 @@ pub(crate) struct State {
     pub(super) arenas: HashMap<u64, u64>,
     /// Available host memory.
     pub(super) host_memory: u64,
+    /// Whether another GPU is listed, before the one that works.
+    pub(super) has_peer: bool,
 }
 
 /// The runtime and its agent.
@@ -115,6 +117,11 @@ impl Fake {
         });
         copies::start(&fake);
         fake
+    }
+
+    /// Lists another GPU before the one that works; engines that start from now on know it.
+    pub(crate) fn add_peer(&self) {
+        self.state.lock().has_peer = true;
     }
 
     /// Sets what a kernel object does: memory and the packet's eight words.

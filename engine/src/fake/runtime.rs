@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 
 pub(crate) const GPU: Agent = Agent(0x6000);
 pub(crate) const HOST: Agent = Agent(0x6001);
+/// Another GPU, which has no memory and runs nothing.
+pub(crate) const PEER: Agent = Agent(0x6002);
 pub(crate) const VRAM_POOL: Pool = Pool(0x100);
 const HOST_POOL: Pool = Pool(0x101);
 pub(crate) const KERNARG_POOL: Pool = Pool(0x102);
@@ -60,7 +62,9 @@ impl Runtime for Fake {
             node,
             uuid: String::new(),
         };
-        Ok(vec![facts(HOST, false, "host", 0), facts(GPU, true, "gfx942", 1)])
+        let peer = self.state.lock().has_peer.then(|| facts(PEER, true, "gfx942", 2));
+        let others = [facts(HOST, false, "host", 0), facts(GPU, true, "gfx942", 1)];
+        Ok(peer.into_iter().chain(others).collect())
     }
 
     fn pools(&self) -> RuntimeResult<Vec<PoolFacts>> {

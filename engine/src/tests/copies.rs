@@ -2,8 +2,8 @@
 
 use super::rig::{COUNT, Rig, SCALE};
 use crate::AsyncCopy;
-use crate::fake::{Fault, GPU, HOST, Operation};
-use crate::handles::Signal;
+use crate::fake::{Fault, GPU, HOST, Operation, PEER};
+use crate::handles::{Agent, Signal};
 use crate::runtime::{Copy, Runtime, RuntimeError};
 use crate::shared_memory::signal_value;
 use hsa_replay_contract::{Outcome, Reason};
@@ -12,12 +12,24 @@ use std::time::Duration;
 
 /// The application copies 64 bytes of `byte` from host memory to device memory.
 fn copy(rig: &Rig, to: u64, byte: u8, order: u64, dependencies: &[Signal]) -> Signal {
+    copy_between(rig, &[GPU, HOST], to, byte, order, dependencies)
+}
+
+/// The same with these agents in its call.
+fn copy_between(
+    rig: &Rig,
+    agents: &[Agent],
+    to: u64,
+    byte: u8,
+    order: u64,
+    dependencies: &[Signal],
+) -> Signal {
     let from = rig.fake.allocate_host(64).expect("host memory");
     for at in (from..from + 64).step_by(8) {
         rig.fake.store_word(at, u64::from_ne_bytes([byte; 8]));
     }
     let completion = rig.fake.new_signal(1);
-    let call = AsyncCopy { agents: &[GPU, HOST], dependencies, completion, bytes: 64, order };
+    let call = AsyncCopy { agents, dependencies, completion, bytes: 64, order };
     let fake = Arc::clone(&rig.fake);
     let submit = move || {
         let copy = Copy { to, to_agent: GPU, from, from_agent: HOST, bytes: 64 };
@@ -66,6 +78,27 @@ fn a_copy_during_a_window_returns_at_once_runs_after_it_and_is_not_undone() {
     assert_eq!((records[0].outcome, records[0].passes.len()), (Outcome::Replayed, 3));
 }
 
+/// The other GPU comes first, so that its gate, which is open, is the first one looked at.
+#[test]
+fn a_copy_between_two_gpus_waits_for_a_window_of_either() {
+    let rig = Rig::beside_another_gpu(&[("KERNEL", "count")]);
+    let (out, target) = (rig.allocate(64), rig.allocate(64));
+    let queue = rig.queue(16);
+    rig.fake.hold_kernel(rig.kernel(COUNT));
+    let counted = queue.dispatch(COUNT, &[out]);
+    rig.fake.wait_for_held(rig.kernel(COUNT));
+    let done = copy_between(&rig, &[PEER, GPU], target, 7, 0, &[]);
+    let back = copy_between(&rig, &[GPU, PEER], target, 7, 1, &[]);
+    let beside = copy_between(&rig, &[PEER], target, 0, 2, &[]);
+    rig.fake.wait_for_signal(beside);
+    assert_eq!((signal_value(done), signal_value(back), bytes(&rig, target)), (1, 1, vec![0; 64]));
+    rig.fake.release();
+    [done, back].into_iter().for_each(|signal| rig.fake.wait_for_signal(signal));
+    assert_eq!((signal_value(counted), bytes(&rig, target)), (0, vec![7; 64]));
+    let (records, _) = rig.finish();
+    assert_eq!((records[0].outcome, records[0].passes.len()), (Outcome::Replayed, 3));
+}
+
 #[test]
 fn a_window_waits_for_copies_in_flight_and_declines_when_they_do_not_end() {
     let rig = rig(&[("TIMEOUT", "1")]);
@@ -108,7 +141,16 @@ fn copies_of_one_order_keep_it_and_others_pass() {
     let behind = copy(&rig, first, 2, 5, &[]);
     let beside = copy(&rig, second, 3, 6, &[]);
     rig.fake.wait_for_signal(beside);
-    assert_eq!((signal_value(held), signal_value(behind), bytes(&rig, first)), (1, 1, vec![0; 64]));
+    let as_before = || {
+        assert_eq!((signal_value(held), signal_value(behind), bytes(&rig, first)), (1, 1, vec![0; 64]));
+    };
+    as_before();
+    // One that the worker submits later: by then it has had a look at those before it.
+    let others = rig.fake.new_signal(1);
+    let later = copy(&rig, second, 4, 7, &[others]);
+    rig.fake.store_signal(others, 0);
+    rig.fake.wait_for_signal(later);
+    as_before();
     rig.fake.store_signal(hosts, 0);
     rig.fake.wait_for_signal(behind);
     assert_eq!(bytes(&rig, first), [2; 64], "in the order of the calls");
@@ -122,7 +164,8 @@ fn a_copy_of_nothing_is_passed_through() {
     let unmet = rig.fake.new_signal(1);
     let completion = rig.fake.new_signal(1);
     let call = AsyncCopy { agents: &[GPU], dependencies: &[unmet], completion, bytes: 0, order: 0 };
-    assert_eq!(rig.engine.async_copy(&call, || Ok(())), Ok(()));
+    let error = RuntimeError { call: "hsa_amd_memory_async_copy", status: 0x1001 };
+    assert_eq!(rig.engine.async_copy(&call, move || Err(error)), Err(error), "made at once, by this thread");
     assert_eq!(signal_value(completion), 1);
     rig.finish();
 }

@@ -1,6 +1,7 @@
 //! What goes on while an agent drains, and what a drain does not wait for.
 
 use super::rig::{AppQueue, COUNT, Rig, SCALE};
+use crate::handles::Signal;
 use crate::runtime::Runtime;
 use crate::shared_memory::signal_value;
 use hsa_replay_contract::{Dispatch, Outcome, Reason};
@@ -44,6 +45,25 @@ fn barriers_of_every_kind_go_on_while_an_agent_drains() {
     other.wait(passed);
     assert_eq!((signal_value(ended), signal_value(counted)), (1, 1), "the agent still drains");
     rig.fake.release();
+    queue.wait(counted);
+    let (records, _) = rig.finish();
+    assert_eq!(outcome(&records[0]), (Outcome::Replayed, None, 3));
+}
+
+/// The agent is quiet then; a signal that changes under a pass could let somebody else go on.
+#[test]
+fn under_a_pass_not_even_a_barrier_goes_on() {
+    let rig = Rig::with(&[("KERNEL", "count")]);
+    let out = rig.allocate(64);
+    let (other, queue) = (rig.queue(16), rig.queue(16));
+    rig.fake.hold_kernel(rig.kernel(COUNT));
+    let counted = queue.dispatch(COUNT, &[out]);
+    rig.fake.wait_for_held(rig.kernel(COUNT));
+    let passed = rig.fake.new_signal(1);
+    other.submit(AppQueue::barrier(Signal::NONE, passed));
+    assert_eq!((other.forwarded(), signal_value(passed)), (0, 1), "the doorbell forwards what may go on");
+    rig.fake.release();
+    other.wait(passed);
     queue.wait(counted);
     let (records, _) = rig.finish();
     assert_eq!(outcome(&records[0]), (Outcome::Replayed, None, 3));

@@ -11,6 +11,7 @@ mod draining;
 mod dumps;
 mod endless;
 mod enqueued;
+mod every_copy;
 mod failures;
 mod foreign;
 mod forwarding;

@@ -65,9 +65,19 @@ impl Rig {
         Self::attached(options, Attachments { spill, ..Attachments::default() })
     }
 
+    /// With another GPU, listed first.
+    pub(super) fn beside_another_gpu(options: &[(&str, &str)]) -> Self {
+        let fake = Fake::new();
+        fake.add_peer();
+        Self::on(fake, options, Attachments::default())
+    }
+
     /// With more options and these attachments.
     pub(super) fn attached(options: &[(&str, &str)], attachments: Attachments) -> Self {
-        let fake = Fake::new();
+        Self::on(Fake::new(), options, attachments)
+    }
+
+    fn on(fake: Arc<Fake>, options: &[(&str, &str)], attachments: Attachments) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let base = [("PASSES", "3"), ("TIMEOUT", "30"), ("BUDGET", "1G")];
         let variables = base
