@@ -31,8 +31,10 @@ fn memory_is_known_by_every_call_that_makes_shares_or_frees_it() {
 #[test]
 fn a_copy_that_waits_keeps_what_its_call_named_and_the_applications_signal() {
     let device = Device::new();
-    let lines = device.armed(&["init", "create", "late-copy", "destroy", "shutdown"]).quiet();
-    assert_eq!(lines[2], "copy 0 waited copied with its dependency and its signal");
+    let forms = ["late-copy", "late-copy-on-engine", "late-copy-rect"];
+    let commands = [&["init", "create"], &forms[..], &["destroy", "shutdown"]].concat();
+    let lines = device.armed(&commands).quiet();
+    assert_eq!(lines[2..5], ["copy 0 waited copied with its dependency and its signal"; 3]);
 }
 
 #[test]

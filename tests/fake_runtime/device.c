@@ -378,14 +378,37 @@ status hsa_amd_pointer_info(const void *address, void *info, void *allocate, uin
     memset((char *)info + 4, 0, 44);
     return SUCCESS;
 }
-status hsa_amd_memory_async_copy(void *to, uint64_t to_agent, const void *from, uint64_t from_agent, size_t size,
-                                 uint32_t count, const uint64_t *dependencies, uint64_t completion) {
-    (void)to_agent, (void)from_agent;
+struct pitched {
+    void *base;
+    size_t pitch, slice;
+};
+// Not by way of an exported name, which would lead to the shim.
+static status copy(void *to, const void *from, size_t size, uint32_t count, const uint64_t *dependencies, uint64_t completion) {
     last_dependency = count ? dependencies[0] : 0;
     last_completion = completion;
     memcpy(to, from, size);
     at(completion)->value -= 1;
     return SUCCESS;
+}
+status hsa_amd_memory_async_copy(void *to, uint64_t to_agent, const void *from, uint64_t from_agent, size_t size,
+                                 uint32_t count, const uint64_t *dependencies, uint64_t completion) {
+    (void)to_agent, (void)from_agent;
+    return copy(to, from, size, count, dependencies, completion);
+}
+status hsa_amd_memory_async_copy_on_engine(void *to, uint64_t to_agent, const void *from, uint64_t from_agent, size_t size,
+                                           uint32_t count, const uint64_t *dependencies, uint64_t completion, uint32_t engine,
+                                           _Bool forced) {
+    (void)to_agent, (void)from_agent;
+    if (engine != 2 || !forced) return INVALID_ARGUMENT;
+    return copy(to, from, size, count, dependencies, completion);
+}
+// Of one row.
+status hsa_amd_memory_async_copy_rect(const struct pitched *to, const uint32_t *to_offset, const struct pitched *from,
+                                      const uint32_t *from_offset, const uint32_t *range, uint64_t agent, uint32_t direction,
+                                      uint32_t count, const uint64_t *dependencies, uint64_t completion) {
+    (void)agent, (void)direction;
+    if (to_offset[0] || from_offset[0] || range[1] != 1 || to->pitch != 64 || from->slice != 64) return INVALID_ARGUMENT;
+    return copy(to->base, from->base, range[0], count, dependencies, completion);
 }
 // Copies in a form that the shim does not know.
 status hsa_amd_memory_async_batch_copy(void) { return SUCCESS; }

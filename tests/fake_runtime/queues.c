@@ -264,13 +264,25 @@ static void heard(void) {
 }
 
 // A copy that has to wait for the host; the application uses its list of dependencies for something else meanwhile.
-static void late_copy(void) {
+static void late_copy(const char *form) {
     uint64_t dependency = new_signal(1), done = new_signal(1), list[1] = {dependency};
     static char from[64] = "copied", to[64];
-    status result = HSA(status, "hsa_amd_memory_async_copy", void *, uint64_t, void *, uint64_t, size_t, uint32_t, uint64_t *,
-                        uint64_t)(to, GPU, from, CPU, sizeof to, 1, list, done);
+    struct pitched { void *base; size_t pitch, slice; } destination = {to, 64, 64}, source = {from, 64, 64};
+    struct { uint32_t x, y, z; } nowhere = {0, 0, 0}, all = {64, 1, 1};
+    status result;
+    memset(to, 0, sizeof to);
+    if (!strcmp(form, "rect"))
+        result = HSA(status, "hsa_amd_memory_async_copy_rect", void *, void *, void *, void *, void *, uint64_t, uint32_t, uint32_t,
+                     uint64_t *, uint64_t)(&destination, &nowhere, &source, &nowhere, &all, GPU, 0, 1, list, done);
+    else if (!strcmp(form, "engine"))
+        result = HSA(status, "hsa_amd_memory_async_copy_on_engine", void *, uint64_t, void *, uint64_t, size_t, uint32_t, uint64_t *,
+                     uint64_t, uint32_t, _Bool)(to, GPU, from, CPU, sizeof to, 1, list, done, 2, 1);
+    else
+        result = HSA(status, "hsa_amd_memory_async_copy", void *, uint64_t, void *, uint64_t, size_t, uint32_t, uint64_t *,
+                     uint64_t)(to, GPU, from, CPU, sizeof to, 1, list, done);
     int waits = value_of(done) == 1;
     list[0] = 0xdead;
+    memset(&destination, 0xff, sizeof destination), memset(&source, 0xff, sizeof source), memset(&all, 0xff, sizeof all);
     HSA(void, "hsa_signal_store_screlease", uint64_t, int64_t)(dependency, 0);
     while (value_of(done) != 0) sched_yield();
     printf("copy %#x %s %s with %s dependency and %s signal\n", result, waits ? "waited" : "went", to,
@@ -338,7 +350,11 @@ static void run(const char *command) {
     } else if (!strcmp(command, "batch-copy")) {
         printf("batch-copy %#x\n", HSA(status, "hsa_amd_memory_async_batch_copy", void)());
     } else if (!strcmp(command, "late-copy")) {
-        late_copy();
+        late_copy("plain");
+    } else if (!strcmp(command, "late-copy-on-engine")) {
+        late_copy("engine");
+    } else if (!strcmp(command, "late-copy-rect")) {
+        late_copy("rect");
     } else if (!strcmp(command, "free-with-callback")) {
         free_with_callback();
     } else if (!strcmp(command, "ring-in-ring")) {

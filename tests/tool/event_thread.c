@@ -1,7 +1,12 @@
 /* A tool that, while a pass is about to run, has the runtime copy memory on its event thread, and waits for that inside the
- * window: a copy that waited for the window's end there would never be done. */
+ * window: a copy that waited for the window's end there would never be done. EVENT_THREAD_CALL names another call to make
+ * there: whatever it is, its first argument is a GPU for images and memory of ours otherwise. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
 #include <hsa_replay.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 typedef struct { uint64_t handle; } signal_t;
@@ -11,11 +16,29 @@ extern int hsa_amd_signal_async_handler(signal_t signal, int condition, int64_t 
 extern void hsa_signal_store_screlease(signal_t signal, int64_t value);
 extern int hsa_memory_copy(void *to, const void *from, size_t size);
 
+extern int hsa_iterate_agents(int (*see)(uint64_t, void *), void *data);
+extern int hsa_agent_get_info(uint64_t agent, int what, void *value);
+
 static volatile int copied;
+
+static int see_agent(uint64_t agent, void *gpu) {
+    int device = 0; /* HSA_AGENT_INFO_DEVICE is 17, HSA_DEVICE_TYPE_GPU is 1. */
+    if (hsa_agent_get_info(agent, 17, &device) == 0 && device == 1) *(uint64_t *)gpu = agent;
+    return 0;
+}
 
 static int copy(int64_t value, void *data) {
     static char from[4] = "abc", to[4];
+    const char *name = getenv("EVENT_THREAD_CALL");
     (void)value, (void)data;
+    if (name) {
+        int (*call)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t) =
+            (int (*)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t))dlsym(RTLD_DEFAULT, name);
+        uint64_t gpu = 0, ours = (uint64_t)to;
+        hsa_iterate_agents(see_agent, &gpu);
+        copied = call && call(strstr(name, "image") ? gpu : ours, ours, 1, 0, 0, 0) == 0;
+        return 0;
+    }
     copied = hsa_memory_copy(to, from, sizeof to) == 0 && to[2] == 'c';
     return 0;
 }
