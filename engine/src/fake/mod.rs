@@ -85,6 +85,8 @@ pub(crate) struct State {
     pub(super) signals: HashSet<u64>,
     /// With those that are destroyed.
     pub(super) ever_signals: HashSet<u64>,
+    /// The ticks that signals had when the engine last subtracted from them.
+    pub(super) ticks_when_subtracted: HashMap<u64, [u64; 2]>,
     pub(super) stop: bool,
     /// Ticks of the agent's clock.
     pub(super) clock: u64,
@@ -206,6 +208,11 @@ impl Fake {
     /// Live signals.
     pub(crate) fn signals(&self) -> usize {
         self.state.lock().signals.len()
+    }
+
+    /// The ticks that were in a signal when the engine last subtracted from it.
+    pub(crate) fn ticks_when_subtracted(&self, signal: Signal) -> Option<[u64; 2]> {
+        self.state.lock().ticks_when_subtracted.get(&signal.0).copied()
     }
 
     /// Live blocks of host memory, signals left out.

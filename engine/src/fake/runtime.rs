@@ -6,6 +6,7 @@ use crate::runtime::{
     AgentFacts, Copy, DeviceMemory, LoadedCodeObject, PointerFacts, PoolFacts, Runtime, RuntimeError,
     RuntimeResult,
 };
+use crate::shared_memory::ticks;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -156,7 +157,8 @@ impl Runtime for Fake {
 
     fn subtract_signal(&self, signal: Signal, amount: i64) {
         self.check_signal(signal);
-        let state = self.state.lock();
+        let mut state = self.state.lock();
+        state.ticks_when_subtracted.insert(signal.0, ticks(signal));
         value(signal).fetch_sub(amount, Ordering::SeqCst);
         drop(state);
         self.changed.notify_all();

@@ -153,6 +153,8 @@ fn the_applications_signal_gets_the_ticks_of_one_pass() {
     let signal = queue.dispatch(COUNT, &[out]);
     queue.wait(signal);
     let [start, end] = ticks(signal);
+    let when_completed = rig.fake.ticks_when_subtracted(signal);
+    assert_eq!(when_completed, Some([start, end]), "they are there before the signal says so");
     let (records, _) = rig.finish();
     assert_eq!(end - start, 100);
     assert_eq!(records[0].passes[2].ticks, Some([start, end]));
