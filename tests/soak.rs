@@ -1,5 +1,5 @@
 //! Random work on eight threads and their streams: kernels, graphs, copies, fills, allocations, frees, events, host functions,
-//! priorities. Seed after seed, for half a minute a release; `scripts/soak` goes on for as long as it is told.
+//! priorities. Seed after seed, for a minute a release; `scripts/soak` goes on for as long as it is told.
 
 mod rocm;
 mod tap;
@@ -12,7 +12,7 @@ use tap::{Call, Tap};
 
 /// Threads and steps of each.
 const WORK: [&str; 2] = ["8", "6"];
-const TIME: Duration = Duration::from_secs(30);
+const TIME: Duration = Duration::from_secs(60);
 
 const SHUT_DOWN: &str = "hsa_shut_down";
 /// What is taken from the runtime, and the call that gives it back.
