@@ -166,7 +166,7 @@ impl Inventory {
         };
         if !first.is_mapping() {
             if self.classifier.is_gpu(agent) && agent != first.region.owner {
-                first.region.exclude(Exclusion::SharedOut);
+                self.exclude(&first.region, Exclusion::SharedOut);
             }
             return;
         }
@@ -184,9 +184,16 @@ impl Inventory {
 
     /// Excludes memory for good, at all addresses at which it is mapped.
     pub(super) fn exclude(&self, region: &Region, exclusion: Exclusion) {
+        let records = self.records.read();
+        if region.exclusion().is_some() {
+            // Whoever found that out has shared it, or has the lock.
+            return;
+        }
+        drop(records);
+        let records = self.records.write();
         region.exclude(exclusion);
         if region.physical().is_some() {
-            share_exclusions(&self.records.read());
+            share_exclusions(&records);
         }
     }
 

@@ -7,6 +7,7 @@ mod classify;
 mod in_use;
 mod mappings;
 mod overlays;
+mod records;
 mod region;
 
 pub(crate) use classify::Classifier;
@@ -17,6 +18,7 @@ use crate::handles::Agent;
 use crate::sync::{Arc, AtomicU64, Ordering, RwLock};
 use crate::{Allocation, Source};
 use overlays::Overlays;
+use records::Records;
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 
@@ -24,7 +26,7 @@ use std::ops::Range;
 #[derive(Debug)]
 pub(crate) struct Inventory {
     classifier: Classifier,
-    records: RwLock<BTreeMap<u64, Record>>,
+    records: Records,
     overlays: RwLock<Overlays>,
     /// Changes when memory that may hold kernel arguments goes away.
     kernarg_epoch: AtomicU64,
@@ -54,7 +56,7 @@ impl Inventory {
     pub(crate) fn new(classifier: Classifier) -> Self {
         Self {
             classifier,
-            records: RwLock::default(),
+            records: Records::default(),
             overlays: RwLock::default(),
             kernarg_epoch: AtomicU64::new(1),
         }
@@ -89,7 +91,9 @@ impl Inventory {
 
     /// Takes the record of an allocation out and waits for the chunk of it that is being copied, if it may.
     pub(crate) fn remove(&self, address: u64, may_wait: bool) -> Option<Record> {
-        let record = self.records.write().remove(&address)?;
+        // What is not there is no change.
+        let known = self.records.read().contains_key(&address);
+        let record = known.then(|| self.records.write().remove(&address))??;
         if may_wait {
             self.forget(&record);
         } else {
@@ -130,7 +134,9 @@ impl Inventory {
     /// false: its kind is never captured.
     pub(crate) fn ask(&self, address: u64, asked: Asked) -> Option<bool> {
         let record = self.find(address)?;
+        let records = self.records.write();
         record.region.ask(asked);
+        drop(records);
         Some(asked == Asked::Exclude || record.exclusion().is_none())
     }
 
@@ -169,6 +175,11 @@ impl Inventory {
         let record = self.find(address)?;
         self.exclude(&record.region, Exclusion::Kernarg);
         Some(record.region.base..record.region.end())
+    }
+
+    /// Changes whenever [`Inventory::trackable`] may: an answer from after a number was read holds while it is the same.
+    pub(crate) fn version(&self) -> u64 {
+        self.records.version()
     }
 
     /// The allocations of an agent that a window captures, by address. Of mappings of the same physical memory only the first.

@@ -192,6 +192,58 @@ fn a_refused_unmapping_changes_nothing_and_a_partial_one_leaves_the_rest() {
 }
 
 #[test]
+fn whatever_changes_what_is_captured_changes_the_version() {
+    let inventory = inventory();
+    let access = |agent, writes| Access { agent, writes };
+    let all = 0x1000..0x1300;
+    let changes: [(&str, &dyn Fn()); 15] = [
+        ("allocation", &|| allocate(&inventory, 0x5000, 0x100)),
+        ("allocation over one whose end nobody saw", &|| allocate(&inventory, 0x5000, 0x100)),
+        ("left out by the program", &|| assert_eq!(inventory.ask(0x5000, Asked::Exclude), Some(true))),
+        ("taken in by the program", &|| assert_eq!(inventory.ask(0x5000, Asked::Include), Some(true))),
+        ("found to hold arguments", &|| assert!(inventory.mark_kernarg(0x5010).is_some())),
+        ("another", &|| allocate(&inventory, 0x6000, 0x100)),
+        ("exported", &|| inventory.export(0x6000)),
+        ("another", &|| allocate(&inventory, 0x7000, 0x100)),
+        ("opened to another GPU", &|| inventory.open(0x7000, PEER)),
+        ("another", &|| allocate(&inventory, 0x8000, 0x100)),
+        ("freed", &|| assert!(inventory.remove(0x8000, true).is_some())),
+        ("mapped and opened", &|| {
+            map(&inventory, 0x1000, 0x300, 1);
+            inventory.access(all.clone(), access(GPU, true));
+        }),
+        ("partly unmapped", &|| {
+            let part = 0x1100..0x1200;
+            inventory.unmapped(&inventory.unmap(&part, true), &part, Unmapped::Done);
+        }),
+        ("closed and opened again", &|| inventory.reopen(&inventory.close(all.clone(), GPU, true))),
+        ("opened to another GPU", &|| inventory.access(all.clone(), access(PEER, true))),
+    ];
+    for (what, change) in changes {
+        let (version, before) = (inventory.version(), inventory.trackable(GPU));
+        change();
+        let after = inventory.trackable(GPU);
+        let same = before.len() == after.len() && before.iter().zip(&after).all(|(a, b)| Arc::ptr_eq(a, b));
+        assert!(!same, "{what}");
+        assert_ne!(inventory.version(), version, "{what}");
+    }
+}
+
+#[test]
+fn what_changes_nothing_leaves_the_version() {
+    let inventory = inventory();
+    allocate(&inventory, 0x1000, 0x100);
+    inventory.mark_kernarg(0x1000);
+    let version = inventory.version();
+    // Asked of every packet.
+    inventory.mark_kernarg(0x1000);
+    inventory.mark_kernarg(0x9000);
+    inventory.remove(0x9000, true);
+    inventory.trackable(GPU);
+    assert_eq!(inventory.version(), version);
+}
+
+#[test]
 fn an_imported_handle_is_never_captured() {
     let inventory = inventory();
     let source = Source::VirtualMemory { pool: None, physical: 1, offset: 0 };

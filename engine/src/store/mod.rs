@@ -14,7 +14,7 @@ mod tiers;
 pub(crate) use device::Hidden;
 #[cfg(test)]
 pub(crate) use disk::DiskStore;
-pub(crate) use plan::{GAP, Move, Piece, Plan, groups};
+pub(crate) use plan::{GAP, Layout, Move, Piece, Plan, groups};
 pub(crate) use tiers::{NoRoom, Tiers};
 
 use crate::copy::{Copied, Mover};

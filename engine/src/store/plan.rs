@@ -3,10 +3,10 @@
 //! A region is cut into [`Piece`]s, the unit of comparison. Pieces whose memory adjoins are one [`Move`], the unit of copying:
 //! their distances in the store are those on the device, so that one copy moves many small allocations.
 
-use crate::copy::{BATCH_COPIES, CHUNK};
+use crate::copy::{BATCH_COPIES, CHUNK, READ};
 use crate::inventory::{Region, RegionKind};
 use crate::sync::Arc;
-use std::ops::Range;
+use std::ops::{Deref, Range};
 
 /// Alignment in the store: a cache line, which is also the grain of comparison.
 const ALIGNMENT: u64 = 64;
@@ -42,31 +42,63 @@ pub(crate) struct Move {
     pub(crate) parts: Range<usize>,
 }
 
-/// The layout of one snapshot.
+impl Move {
+    /// Whether memory that adjoins fits into a move of `most` bytes.
+    fn takes(&self, device: u64, bytes: u64, most: u64) -> bool {
+        device - self.device + bytes <= most
+    }
+
+    /// Goes on to the end of another move, which adjoins.
+    fn take(&mut self, other: &Self) {
+        self.bytes = other.device - self.device + other.bytes;
+        self.regions.end = other.regions.end;
+        self.parts.end = other.parts.end;
+    }
+}
+
+/// The layout of a snapshot and what one window adds to it.
 #[derive(Debug)]
 pub(crate) struct Plan {
+    layout: Arc<Layout>,
+    /// Regions of which nothing is written back but what is asked for.
+    exact: Vec<bool>,
+}
+
+impl Deref for Plan {
+    type Target = Layout;
+
+    fn deref(&self) -> &Layout {
+        &self.layout
+    }
+}
+
+/// Where the parts of a snapshot lie: the same for all windows that capture the same regions.
+#[derive(Debug)]
+pub(crate) struct Layout {
     pub(crate) regions: Vec<Arc<Region>>,
     /// By region, then by offset.
     pub(crate) pieces: Vec<Piece>,
     /// What is copied, in the order of the pieces.
     pub(crate) moves: Vec<Move>,
+    /// The same for whoever looks at the bytes right away: at most [`READ`] each.
+    pub(crate) reads: Vec<Move>,
     /// First piece of each region, and one behind the last region.
     first: Vec<usize>,
     /// Bytes of the store in use.
     pub(crate) bytes: u64,
-    /// Regions of which nothing is written back but what is asked for.
-    exact: Vec<bool>,
+    captured: u64,
 }
 
-impl Plan {
+impl Layout {
     /// Regions come by address and do not overlap.
     pub(crate) fn new(regions: Vec<Arc<Region>>) -> Self {
         let mut plan = Self {
+            captured: regions.iter().map(|region| region.bytes).sum(),
             pieces: Vec::with_capacity(regions.len()),
             moves: Vec::new(),
+            reads: Vec::new(),
             first: Vec::with_capacity(regions.len() + 1),
             bytes: 0,
-            exact: vec![false; regions.len()],
             regions: Vec::new(),
         };
         let mut before: Option<&Region> = None;
@@ -76,9 +108,9 @@ impl Plan {
                 continue;
             }
             let adjoins = before.replace(region).is_some_and(|before| adjoin(before, region));
-            for offset in (0..region.bytes).step_by(to_usize(CHUNK)) {
-                let bytes = CHUNK.min(region.bytes - offset);
-                plan.add(index, region.base + offset, offset, bytes, adjoins && offset == 0);
+            for offset in (0..region.bytes).step_by(to_usize(READ)) {
+                let bytes = READ.min(region.bytes - offset);
+                plan.add(index, region.base + offset, offset, bytes, adjoins || offset > 0);
             }
         }
         plan.first.push(plan.pieces.len());
@@ -89,40 +121,33 @@ impl Plan {
     /// Adds a piece at a device address, to the last move if its memory adjoins and there is room.
     fn add(&mut self, region: usize, device: u64, offset: u64, bytes: u64, adjoins: bool) {
         let number = self.pieces.len();
-        let last = self.moves.last_mut();
-        let at = match last.filter(|last| adjoins && device - last.device + bytes <= CHUNK) {
+        let one = |at| Move { device, at, bytes, regions: region..region + 1, parts: number..number + 1 };
+        let mut adjoins = adjoins;
+        let at = match self.moves.last_mut().filter(|last| adjoins && last.takes(device, bytes, CHUNK)) {
             Some(last) => {
-                last.bytes = device - last.device + bytes;
-                last.regions.end = region + 1;
-                last.parts.end = number + 1;
+                last.take(&one(0));
                 last.at + (device - last.device)
             }
             None => {
                 // Both sides of a copy are equally aligned, which is what copy engines like.
                 let at = self.bytes.next_multiple_of(ALIGNMENT) + device % ALIGNMENT;
-                let (regions, parts) = (region..region + 1, number..number + 1);
-                self.moves.push(Move { device, at, bytes, regions, parts });
+                self.moves.push(one(at));
+                // It was saved by another move, so it is read by another.
+                adjoins = false;
                 at
             }
         };
+        match self.reads.last_mut().filter(|last| adjoins && last.takes(device, bytes, READ)) {
+            Some(last) => last.take(&one(at)),
+            None => self.reads.push(one(at)),
+        }
         self.bytes = at + bytes;
         self.pieces.push(Piece { region, offset, bytes, at });
     }
 
-    /// Of regions that the kernel does not reach nothing is written back but what is asked for: what lies between may be somebody
-    /// else's by now.
-    pub(crate) fn write_exactly_unless(&mut self, reached: &[bool]) {
-        self.exact = reached.iter().map(|reached| !reached).collect();
-    }
-
-    /// Whether nothing of a region is to be written back but what is asked for.
-    pub(crate) fn is_exact(&self, region: usize) -> bool {
-        self.exact[region]
-    }
-
     /// Bytes that are captured.
     pub(crate) fn captured(&self) -> u64 {
-        self.regions.iter().map(|region| region.bytes).sum()
+        self.captured
     }
 
     /// Numbers of the pieces of a region.
@@ -145,6 +170,34 @@ impl Plan {
         let Piece { region, offset, bytes, at } = self.pieces[number];
         let device = self.regions[region].base + offset;
         Move { device, at, bytes, regions: region..region + 1, parts: number..number + 1 }
+    }
+
+    /// The regions of a move.
+    pub(crate) fn regions_of(&self, each: &Move) -> &[Arc<Region>] {
+        &self.regions[each.regions.clone()]
+    }
+}
+
+impl Plan {
+    /// Regions come by address and do not overlap.
+    #[cfg(test)]
+    pub(crate) fn new(regions: Vec<Arc<Region>>) -> Self {
+        Self::of(Arc::new(Layout::new(regions)))
+    }
+
+    pub(crate) fn of(layout: Arc<Layout>) -> Self {
+        Self { exact: vec![false; layout.regions.len()], layout }
+    }
+
+    /// Of regions that the kernel does not reach nothing is written back but what is asked for: what lies between may be somebody
+    /// else's by now.
+    pub(crate) fn write_exactly_unless(&mut self, reached: &[bool]) {
+        self.exact = reached.iter().map(|reached| !reached).collect();
+    }
+
+    /// Whether nothing of a region is to be written back but what is asked for.
+    pub(crate) fn is_exact(&self, region: usize) -> bool {
+        self.exact[region]
     }
 
     /// How to copy these parts of regions, which come by region and offset. Regions share a move only if `joined`, and only
@@ -185,11 +238,6 @@ impl Plan {
             }
         }
         moves
-    }
-
-    /// The regions of a move.
-    pub(crate) fn regions_of(&self, each: &Move) -> &[Arc<Region>] {
-        &self.regions[each.regions.clone()]
     }
 }
 
@@ -258,7 +306,7 @@ mod tests {
                 let mut offset = 0;
                 for piece in &plan.pieces[plan.pieces_of(index)] {
                     prop_assert_eq!((piece.region, piece.offset), (index, offset));
-                    prop_assert!(piece.bytes > 0 && piece.bytes <= CHUNK && piece.at >= end);
+                    prop_assert!(piece.bytes > 0 && piece.bytes <= READ && piece.at >= end);
                     offset += piece.bytes;
                     end = piece.at + piece.bytes;
                 }
@@ -308,6 +356,26 @@ mod tests {
         }
 
         #[test]
+        fn reads_have_every_piece_once_and_lie_in_one_move_each(sizes in sizes()) {
+            let plan = plan(&sizes);
+            let mut next = 0;
+            for read in &plan.reads {
+                prop_assert_eq!(read.parts.start, next);
+                next = read.parts.end;
+                prop_assert!(read.bytes <= READ);
+                let (first, last) = (&plan.pieces[read.parts.start], &plan.pieces[read.parts.end - 1]);
+                prop_assert_eq!(read.device, plan.regions[first.region].base + first.offset);
+                prop_assert_eq!((read.at, read.at + read.bytes), (first.at, last.at + last.bytes));
+                prop_assert_eq!(&read.regions, &(first.region..last.region + 1));
+                let within = plan.moves.iter().find(|saved| saved.parts.contains(&read.parts.start));
+                let within = within.expect("was saved");
+                prop_assert!(read.parts.end <= within.parts.end);
+                prop_assert_eq!(read.device - within.device, read.at - within.at);
+            }
+            prop_assert_eq!(next, plan.pieces.len());
+        }
+
+        #[test]
         fn parts_are_written_back_completely_from_where_they_were_saved(
             sizes in sizes(), cuts in prop::collection::vec(0.0..1.0_f64, 24), joined in any::<bool>(),
         ) {
@@ -350,7 +418,7 @@ mod tests {
                     all.push(each.clone());
                 }
             }
-            prop_assert_eq!(all, plan.moves);
+            prop_assert_eq!(&all, &plan.moves);
         }
     }
 

@@ -19,6 +19,7 @@ mod going;
 mod hostcall;
 mod hung_copies;
 mod life;
+mod listed;
 mod neighbours;
 mod passes;
 mod records;

@@ -72,7 +72,7 @@ pub(super) fn reserve_scratch(
     plan: &Plan,
     scratch: &mut Option<HostBlock>,
 ) -> RuntimeResult<()> {
-    let bytes = 2 * (plan.bytes + PLACE * plan.moves.len() as u64).clamp(PAGE, CHUNK + PAGE);
+    let bytes = 2 * (plan.bytes + PLACE * plan.reads.len() as u64).clamp(PAGE, CHUNK + PAGE);
     if scratch.as_ref().is_none_or(|block| block.bytes() < bytes) {
         *scratch = None;
         *scratch = Some(HostBlock::new(&agent.process.runtime, bytes.next_multiple_of(PAGE))?);
@@ -160,7 +160,7 @@ impl Reader<'_> {
         let half = scratch.bytes() / 2;
         let mut flying: Option<Group<'_>> = None;
         let mut result = Ok(());
-        for (number, moves) in (0_u64..).zip(groups(&plan.moves, half)) {
+        for (number, moves) in (0_u64..).zip(groups(&plan.reads, half)) {
             let start = number % 2 * half;
             let moves: Vec<_> = moves.into_iter().map(|(each, at)| (each, start + at)).collect();
             let job = |(each, at): &(&'_ Move, u64)| {

@@ -21,6 +21,7 @@ mod finish;
 mod foreign;
 mod hostcall;
 mod inspect;
+mod listed;
 mod listener;
 mod passes;
 mod reach;
@@ -101,7 +102,7 @@ pub(crate) fn run(queue: &SoftQueue, forwarder: &mut Forwarder) -> bool {
         Ok(ready) => window.replay(forwarder, ready),
         Err(refusal) => window.decline(forwarder, refusal),
     };
-    queue.agent().workspace.lock().rest();
+    queue.agent().workspace.lock().rest(&queue.agent().process.inventory);
     if let Some(progress) = queue.agent().progress() {
         progress.idle();
     }

@@ -1,14 +1,15 @@
 //! Copies of all memory of the agent that a kernel can write and the application owns.
 
 use super::decide::Arguments;
+use super::listed::Listed;
 use super::{Refusal, Window};
 use crate::copy::Mover;
 use crate::handles::Agent;
-use crate::inventory::{Exclusion, Region};
+use crate::inventory::{Exclusion, Inventory, Region};
 use crate::queue::SoftQueue;
 use crate::runtime::Runtime;
 use crate::shared_memory::HostBlock;
-use crate::store::{NoRoom, Plan, Tiers, Trouble};
+use crate::store::{Layout, NoRoom, Plan, Tiers, Trouble};
 use crate::sync::Arc;
 use hsa_replay_contract::Reason;
 use hsa_replay_contract::record::Snapshot;
@@ -21,16 +22,19 @@ pub(crate) struct Workspace {
     pub(super) arguments: Option<HostBlock>,
     /// Where memory is read to for comparison.
     pub(super) scratch: Option<HostBlock>,
+    /// What is captured.
+    listed: Listed,
 }
 
 impl Workspace {
     pub(crate) fn new(tiers: Tiers) -> Self {
-        Self { tiers, arguments: None, scratch: None }
+        Self { tiers, arguments: None, scratch: None, listed: Listed::default() }
     }
 
     /// A window has ended: gives back what the application may need before the next one.
-    pub(crate) fn rest(&mut self) {
+    pub(crate) fn rest(&mut self, inventory: &Inventory) {
         self.tiers.rest();
+        self.listed.rest(inventory);
     }
 
     /// Gives the agent's memory back to the application; whether there was any.
@@ -55,16 +59,16 @@ impl Window<'_> {
         let mut workspace = self.agent.workspace.lock();
         let mover = Mover::new(self.process, self.agent.agent, self.deadline).given_up_with(self.queue);
         let mut plan = loop {
-            let plan = Plan::new(self.regions()?);
+            let plan = Plan::of(self.layout(&mut workspace.listed)?);
             self.refuse_untracked(&arguments.pointers, &plan.regions)?;
-            let tiers = &mut workspace.tiers;
+            let Workspace { tiers, listed, .. } = &mut *workspace;
             self.check_budget(tiers, plan.captured())?;
             let settings = &self.process.settings;
             tiers.choose(plan.bytes, settings.budget, settings.check).map_err(refuse_for_room)?;
             match tiers.store().save(&plan, &mover) {
                 Ok(()) => break plan,
                 // Each time without what is gone.
-                Err(Trouble::Changed) => {}
+                Err(Trouble::Changed) => listed.forget(),
                 Err(trouble) => {
                     if matches!(trouble, Trouble::Stuck(_)) {
                         tiers.store().abandon();
@@ -94,17 +98,30 @@ impl Window<'_> {
         }
     }
 
-    /// What is captured: allocations and writable segments of loaded code, by address and without overlap.
-    fn regions(&self) -> Result<Vec<Arc<Region>>, Refusal> {
+    /// Where what is captured lies, as in the last window if it is the same.
+    fn layout(&self, listed: &mut Listed) -> Result<Arc<Layout>, Refusal> {
         for queue in self.agent.queues() {
             self.mark_parked_kernargs(&queue);
         }
+        // Before anything is listed: what changes meanwhile makes the list old.
+        let version = self.process.inventory.version();
+        let modules = self.process.code.regions(self.agent.agent);
+        let modules = modules.map_err(|problem| Refusal::with(Reason::EnumerationFailed, problem))?;
+        if let Some(layout) = listed.get(version, &modules) {
+            return Ok(Arc::clone(layout));
+        }
+        let layout = Arc::new(Layout::new(self.regions(&modules)?));
+        listed.put(version, modules, &layout);
+        Ok(layout)
+    }
+
+    /// What is captured: allocations and writable segments of loaded code, by address and without overlap.
+    fn regions(&self, modules: &[Arc<Region>]) -> Result<Vec<Arc<Region>>, Refusal> {
         let agent = self.agent.agent;
         let mut regions = self.process.inventory.trackable(agent);
         let runtime = &*self.process.runtime;
         regions.retain(|region| confirm(runtime, agent, region));
-        let modules = self.process.code.regions(agent);
-        regions.extend(modules.map_err(|problem| Refusal::with(Reason::EnumerationFailed, problem))?);
+        regions.extend(modules.iter().cloned());
         regions.sort_by_key(|region| (region.base, std::cmp::Reverse(region.bytes)));
         let (mut end, mut owned_twice) = (0, None);
         regions.retain(|region| {
@@ -133,9 +150,15 @@ impl Window<'_> {
 
     /// Refuses before anything waits for the window: what is captured now, and the modules, are more than the budget.
     pub(super) fn refuse_over_budget(&self, modules: &[Arc<Region>]) -> Result<(), Refusal> {
-        let captured = self.process.inventory.trackable_bytes(self.agent.agent);
-        let of_modules: u64 = modules.iter().map(|region| region.bytes).sum();
-        self.check_budget(&self.agent.workspace.lock().tiers, captured + of_modules)
+        let workspace = self.agent.workspace.lock();
+        let captured = match workspace.listed.get(self.process.inventory.version(), modules) {
+            Some(layout) => layout.captured(),
+            None => {
+                let of_modules: u64 = modules.iter().map(|region| region.bytes).sum();
+                self.process.inventory.trackable_bytes(self.agent.agent) + of_modules
+            }
+        };
+        self.check_budget(&workspace.tiers, captured)
     }
 
     fn check_budget(&self, tiers: &Tiers, bytes: u64) -> Result<(), Refusal> {
