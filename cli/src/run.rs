@@ -21,6 +21,7 @@ use hsa_replay_contract::{OPTIONS, OptionId, OptionSpec, Settings};
 use crate::attach::{self, Folder, LIBRARY_PATH, PRELOAD};
 use crate::command::{self, PROGRAM};
 use crate::failure::{Failure, say};
+use signals::Blocked;
 
 /// The most bytes of a variable with its name, `=` and the zero at its end (execve(2), `MAX_ARG_STRLEN`).
 const LONGEST: usize = 128 << 10;
@@ -32,7 +33,6 @@ pub fn main(arguments: &ArgMatches) -> Result<ExitCode, Failure> {
         say(warning);
     }
     let library = attach::find(&settings).map_err(Failure::run)?;
-    let folder = Folder::new(&library).map_err(Failure::run)?;
     let output = absolute(&settings.output).map_err(Failure::run)?;
     let mut words = arguments.get_many::<OsString>(PROGRAM).into_iter().flatten();
     let Some(name) = words.next() else { return Err(Failure::run("no program given")) };
@@ -56,6 +56,9 @@ pub fn main(arguments: &ArgMatches) -> Result<ExitCode, Failure> {
     // The last of all: it empties the report of an earlier run.
     pipes.push(prepare(&output).map_err(Failure::run)?);
 
+    // From here on a signal waits until the program can have it: the folder must not be left behind.
+    let blocked = Blocked::new().map_err(|error| Failure::run(format!("cannot block signals: {error}")))?;
+    let folder = Folder::new(&library).map_err(Failure::run)?;
     let mut program = Command::new(name);
     program.args(words);
     attach_to(&mut program, &folder, variables);
@@ -65,10 +68,11 @@ pub fn main(arguments: &ArgMatches) -> Result<ExitCode, Failure> {
     }
 
     let before = written::Before::note(&output);
-    let ended =
-        child::run(&mut program, &output, progress.as_mut()).map_err(|error| error.into_failure(name))?;
+    let ended = child::run(&mut program, &output, &blocked, progress.as_mut())
+        .map_err(|error| error.into_failure(name))?;
     drop(progress);
     drop(folder);
+    blocked.release();
     closing::tell(&before.written(ended.pid), &settings, &ended);
     drop(pipes);
     Ok(ExitCode::from(ended.exit_code()))

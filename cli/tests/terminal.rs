@@ -107,3 +107,21 @@ fn a_program_that_ctrl_c_ends_leaves_a_report_that_is_told_of() {
     assert!(shown.contains("4 candidates: 2 replayed"), "{shown}");
     assert_eq!(place.names(), ["r.jsonl"], "the temporary folder is gone");
 }
+
+/// The kernel tells the leader of the session alone, and leaves the rest to it.
+#[test]
+fn a_program_hears_of_it_when_the_terminal_hangs_up_on_run_as_the_leader_of_its_session() {
+    let place = Place::new();
+    let script =
+        "trap 'exit 9' HUP; trap 'exit 8' TERM; mkfifo go; echo ready; while :; do read line <> go; done";
+    let Terminal { control, mut child, .. } = {
+        let mut terminal = Terminal::start(place.run(["-o", "r.jsonl", "--", "sh", "-c", script]));
+        terminal.wait_for("ready");
+        terminal
+    };
+    drop(control);
+    // Comes later, and ends a program that was not told.
+    let sent = Command::new("kill").args(["-TERM", &child.id().to_string()]).status().expect("kill");
+    assert!(sent.success());
+    assert_eq!(child.wait().expect("ends").code(), Some(9));
+}

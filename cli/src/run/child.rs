@@ -62,15 +62,19 @@ impl RunError {
 
 /// Runs `program` to its end. A report of an earlier process with the same number is emptied first. The progress line, if
 /// there is one, is kept up to date meanwhile.
-pub fn run(program: &mut Command, output: &Path, mut progress: Option<&mut Line>) -> Result<Ended, RunError> {
-    let blocked = Blocked::new().map_err(RunError::Ours)?;
+pub fn run(
+    program: &mut Command,
+    output: &Path,
+    blocked: &Blocked,
+    mut progress: Option<&mut Line>,
+) -> Result<Ended, RunError> {
     let mut stale = StaleReport::new(output);
-    let mask = blocked.before();
+    let inherited = blocked.before();
     // SAFETY: between fork and exec the closure only formats a number into memory reserved before, and calls getpid,
-    // open, close and sigprocmask, which are async-signal-safe; it neither allocates nor locks.
+    // open, close, signal and sigprocmask, which are async-signal-safe; it neither allocates nor locks.
     unsafe {
         program.pre_exec(move || {
-            mask.set();
+            inherited.restore();
             stale.empty();
             Ok(())
         });

@@ -1,7 +1,8 @@
 //! Signals while a program runs: they wait in the kernel until the one thread here asks for them.
 //!
 //! Blocked signals need no handler, and `sigtimedwait` tells who sent one: the terminal sends to the whole foreground
-//! group, so the program has such a signal already; everything else is passed on. The program itself starts with the mask
+//! group, so the program has such a signal already; everything else is passed on. So is a terminal's hang-up where we lead the
+//! session: the kernel tells the leader alone. The program itself starts with the mask, and with the disposition of SIGCHLD,
 //! that we were started with.
 
 use std::io;
@@ -26,22 +27,22 @@ pub enum Arrived {
     FromTerminal,
 }
 
-/// The signals, blocked from here on. They stay so to the end of the process: a Ctrl-C that ended the program is often still
-/// waiting for us then, and must not end us before we have said what came of the run.
+/// The signals, blocked from here to [`Blocked::release`].
 #[derive(Debug)]
 pub struct Blocked {
     set: libc::sigset_t,
-    /// What held before.
-    before: libc::sigset_t,
+    before: Inherited,
 }
 
 impl Blocked {
-    /// Blocks them for this thread, the only one.
+    /// Blocks them for this thread, the only one. Where SIGCHLD is ignored, which is inherited (bash's `trap '' CHLD`), the
+    /// kernel would reap the program and tell nobody: until the program starts it has its default.
     pub fn new() -> io::Result<Self> {
         let mut set = MaybeUninit::uninit();
         let mut before = MaybeUninit::uninit();
         // SAFETY: `sigemptyset` initialises the set that `sigaddset` and `pthread_sigmask` then read; the signal numbers
-        // are valid; `before` is written when `pthread_sigmask` succeeds and not read otherwise.
+        // are valid; `before` is written when `pthread_sigmask` succeeds and not read otherwise. `signal` has no memory
+        // obligations; nothing here handles SIGCHLD.
         unsafe {
             libc::sigemptyset(set.as_mut_ptr());
             libc::sigaddset(set.as_mut_ptr(), libc::SIGCHLD);
@@ -49,15 +50,25 @@ impl Blocked {
                 libc::sigaddset(set.as_mut_ptr(), signal);
             }
             match libc::pthread_sigmask(libc::SIG_BLOCK, set.as_ptr(), before.as_mut_ptr()) {
-                0 => Ok(Self { set: set.assume_init(), before: before.assume_init() }),
-                error => Err(io::Error::from_raw_os_error(error)),
+                0 => {}
+                error => return Err(io::Error::from_raw_os_error(error)),
             }
+            let ignores_children = libc::signal(libc::SIGCHLD, libc::SIG_DFL) == libc::SIG_IGN;
+            let before = Inherited { mask: before.assume_init(), ignores_children };
+            Ok(Self { set: set.assume_init(), before })
         }
     }
 
-    /// The mask that held before. Setting it is async-signal-safe.
-    pub fn before(&self) -> Mask {
-        Mask(self.before)
+    /// What held before, for the program.
+    pub fn before(&self) -> Inherited {
+        self.before
+    }
+
+    /// Lets the signals through again. Those that came before are forgotten: a Ctrl-C that ended the program is often still
+    /// waiting for us, and must not end us before we have said what came of the run; a later one may.
+    pub fn release(self) {
+        while !matches!(self.wait(Some(Duration::ZERO)), Ok(Arrived::Nothing) | Err(_)) {}
+        self.before.restore();
     }
 
     /// Waits for the next one, at most for `patience` if that is given.
@@ -84,6 +95,7 @@ impl Blocked {
             let code = unsafe { info.assume_init_ref() }.si_code;
             return Ok(match signal {
                 libc::SIGCHLD => Arrived::Child,
+                libc::SIGHUP if leads_session() => Arrived::ToForward(signal),
                 _ if code == libc::SI_KERNEL => Arrived::FromTerminal,
                 signal => Arrived::ToForward(signal),
             });
@@ -91,16 +103,31 @@ impl Blocked {
     }
 }
 
-/// A mask of blocked signals.
+/// What a process inherits of its signals.
 #[derive(Clone, Copy, Debug)]
-pub struct Mask(libc::sigset_t);
+pub struct Inherited {
+    mask: libc::sigset_t,
+    ignores_children: bool,
+}
 
-impl Mask {
-    /// Makes it this thread's mask.
-    pub fn set(&self) {
-        // SAFETY: the set is one that `pthread_sigmask` gave us; the third argument may be null.
-        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.0, ptr::null_mut()) };
+impl Inherited {
+    /// Makes it hold for this thread again. Async-signal-safe.
+    pub fn restore(&self) {
+        // SAFETY: the set is one that `pthread_sigmask` gave us; the third argument may be null. `signal` has no memory
+        // obligations.
+        unsafe {
+            if self.ignores_children {
+                libc::signal(libc::SIGCHLD, libc::SIG_IGN);
+            }
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.mask, ptr::null_mut());
+        }
     }
+}
+
+/// Whether this process is the leader of its session.
+fn leads_session() -> bool {
+    // SAFETY: both calls only read numbers of this process.
+    unsafe { libc::getsid(0) == libc::getpid() }
 }
 
 /// Sends `signal` to the process `pid`, a child that was not waited for yet.
