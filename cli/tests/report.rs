@@ -99,7 +99,7 @@ fn a_report_without_end_is_recounted_and_the_kernel_it_died_in_is_named() {
     let text = answer(place.command(["report", "cut.jsonl"]));
     for said in [
         "1 candidate: 1 replayed",
-        "the record of stamp(unsigned long*), launch 0 (#1) is damaged",
+        "the record of stamp(unsigned long*), launch 0 (#1) cannot be read",
         "abnormal end: there is no summary",
         "1 line cannot be read:\n  cut.jsonl: line 5 (byte ",
         "): the last line is cut off",

@@ -299,12 +299,43 @@ fn a_record_behind_a_torn_one_is_saved() {
 }
 
 #[test]
-fn an_endless_line_is_skipped_in_bounded_memory() {
+fn an_endless_line_is_skipped() {
     let endless = Cursor::new(b"{\"record\":\"begin\"".to_vec()).chain(std::io::repeat(b'x').take(10 << 20));
     let good = [b"\n".to_vec(), lines(&[sample::begin(0).into()])].concat();
     let mut reader = Reader::new(BufReader::new(endless.chain(Cursor::new(good)))).longest_line(1 << 16);
     assert_eq!(reader.by_ref().filter_map(Result::ok).count(), 1);
     assert_eq!(reader.problems()[0].kind, ProblemKind::TooLong);
+}
+
+/// Lists grow with versions: what a later one wrote is not damage, and the kernel did not end the process.
+#[test]
+fn a_value_of_a_later_version_is_not_called_damage() {
+    let whole =
+        String::from_utf8(lines(&[sample::declined(7, hsa_replay_contract::Reason::UntrackedMemory).into()]))
+            .expect("text");
+    let reason = "\"reason\":\"untracked_memory\"";
+    assert!(whole.contains(reason), "{whole}");
+    let later = whole.replace(reason, "\"reason\":\"solar_flare\"");
+    let mut reader = Reader::new(later.as_bytes());
+    assert_eq!(reader.by_ref().count(), 0);
+    let problem = &reader.problems()[0];
+    assert_eq!(problem.kind, ProblemKind::Unknown, "{}", problem.detail);
+    assert!(
+        problem.detail.starts_with("has a value of \"reason\" that this version does not know"),
+        "{}",
+        problem.detail
+    );
+    assert_eq!(reader.take_torn(), [TornDispatch { pid: 4711, id: 7 }]);
+    // A line that is torn in such a word, with another record behind it.
+    let cut = &whole[..whole.find(reason).expect("is there") + reason.len() - 5];
+    let torn = format!("{cut}{}", String::from_utf8(lines(&[sample::begin(9).into()])).expect("text"));
+    let (records, problems) = read(torn.as_bytes());
+    assert_eq!((records.len(), problems), (1, vec![(1, ProblemKind::Corrupt)]));
+    // A value of the wrong kind is damage.
+    let wrong = whole.replace(reason, "\"reason\":7");
+    let mut reader = Reader::new(wrong.as_bytes());
+    assert_eq!(reader.by_ref().count(), 0);
+    assert_eq!(reader.problems()[0].kind, ProblemKind::Corrupt);
 }
 
 #[test]

@@ -6,7 +6,7 @@
 use std::io::{self, BufRead};
 
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::error::Category;
 
 use crate::Record;
@@ -34,7 +34,7 @@ pub enum ProblemKind {
     Corrupt,
     /// The line is longer than any record.
     TooLong,
-    /// The line is a record that this version does not know.
+    /// The line is a record that this version does not know, or has a value that it does not know.
     Unknown,
 }
 
@@ -51,7 +51,7 @@ pub struct Problem {
     pub detail: String,
 }
 
-/// A dispatch record that is cut off or overwritten behind its beginning, which tells whose it was.
+/// A dispatch record that is cut off or overwritten behind its beginning, which tells whose it was, or that a later version wrote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TornDispatch {
     /// The process.
@@ -189,6 +189,8 @@ impl<R: BufRead> Reader<R> {
         let record = match parse_line(line) {
             Ok(record) => Some(record),
             Err((ProblemKind::Unknown, detail)) => {
+                // The dispatch came to its end, whatever the record says of it.
+                self.torn.extend(torn_dispatch(line));
                 self.note(ProblemKind::Unknown, detail);
                 None
             }
@@ -265,14 +267,21 @@ fn parse_line(line: &[u8]) -> Result<Record, (ProblemKind, String)> {
         "summary" => Record::Summary(parse_as::<Summary>(line)?),
         _ => {
             let tag = shorten(&tag, 40);
-            parse_as::<serde::de::IgnoredAny>(line)?;
+            parse_as::<IgnoredAny>(line)?;
             return Err((ProblemKind::Unknown, format!("no record of this version is called \"{tag}\"")));
         }
     })
 }
 
 fn parse_as<T: DeserializeOwned>(line: &[u8]) -> Result<T, (ProblemKind, String)> {
-    serde_json::from_slice(line).map_err(|error| (ProblemKind::Corrupt, in_words(line, &error)))
+    serde_json::from_slice(line).map_err(|error| {
+        // The format's lists grow: a word that is not in one of them is a later version's, unless the line is torn in it.
+        let later = error.is_data()
+            && error.to_string().starts_with("unknown variant `")
+            && serde_json::from_slice::<IgnoredAny>(line).is_ok();
+        let kind = if later { ProblemKind::Unknown } else { ProblemKind::Corrupt };
+        (kind, in_words(line, &error))
+    })
 }
 
 /// What is wrong with a line, in terms of the format: fields and their values, not types of this program.

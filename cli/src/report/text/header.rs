@@ -49,7 +49,7 @@ pub fn print(output: &mut impl Write, processes: &Processes, process: &Process) 
     }
     for begin in process.damaged() {
         let name = shorten(&begin.kernel, 200);
-        writeln!(output, "  the record of {name}, launch {} (#{}) is damaged", begin.launch, begin.id)?;
+        writeln!(output, "  the record of {name}, launch {} (#{}) cannot be read", begin.launch, begin.id)?;
     }
     if process.repeated() > 0 {
         let repeated = counted(process.repeated(), "dispatch record");
