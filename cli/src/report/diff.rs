@@ -150,8 +150,8 @@ fn text(output: &mut impl Write, document: &Document<'_>) -> io::Result<()> {
     if document.kernels.iter().any(|kernel| kernel.launches.other_addresses > 0) {
         writeln!(
             output,
-            "\nLaunches at other addresses cannot be compared: a report of an earlier version has hashes of results only with \
-             their addresses in them."
+            "\nLaunches at other addresses cannot be compared: some of their `writes` have no `hash`, since --budget had no room for \
+             what the first pass left, or since an earlier version wrote the report."
         )?;
     }
     if document.not_compared > 0 {

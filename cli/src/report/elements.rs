@@ -9,6 +9,7 @@ use hsa_replay_contract::record::Write as Written;
 use hsa_replay_contract::report::DumpReader;
 
 use super::dumps::{self, Folders};
+use super::processes::Process;
 use super::units::{counted, shorten};
 
 /// Differences that are shown of one region.
@@ -90,6 +91,8 @@ pub struct Wanted {
 pub struct View<'a> {
     kind: Elements,
     folders: Folders<'a>,
+    /// Whether the dispatch's process was to store dumps, as far as is known.
+    asked: bool,
 }
 
 impl Wanted {
@@ -98,10 +101,12 @@ impl Wanted {
         Self { kind, reports: reports.iter().map(|report| dumps::folder_of(report)).collect(), given }
     }
 
-    /// What is wanted of the report with this index.
-    pub fn of_report(&self, index: usize) -> View<'_> {
+    /// What is wanted of a process in the report with this index.
+    pub fn of(&self, process: Option<&Process>, index: usize) -> View<'_> {
+        let session = process.and_then(Process::session);
+        let asked = session.is_some_and(|session| session.config.dump_writes.is_some());
         let report = self.reports.get(index).map_or(Path::new("."), PathBuf::as_path);
-        View { kind: self.kind, folders: Folders { report, given: self.given.as_deref() } }
+        View { kind: self.kind, folders: Folders { report, given: self.given.as_deref() }, asked }
     }
 }
 
@@ -113,12 +118,17 @@ pub fn print(
     view: View<'_>,
     indent: &str,
 ) -> io::Result<()> {
-    let View { kind, folders } = view;
+    let View { kind, folders, asked } = view;
     if write.ranges.is_empty() {
         return Ok(());
     }
     let Some(path) = &write.dump else {
-        return writeln!(output, "{indent}as {}: no dump (run again with --dump-writes DIR)", kind.name);
+        let why = if asked {
+            "it was asked for and could not be stored: the run has said why"
+        } else {
+            "run again with --dump-writes DIR"
+        };
+        return writeln!(output, "{indent}as {}: no dump ({why})", kind.name);
     };
     let opened = dumps::open(folders, dispatch, write, Path::new(path));
     let found = match opened.and_then(|reader| differences(reader, kind)) {
@@ -129,14 +139,41 @@ pub fn print(
         }
     };
     let part = if found.complete { "" } else { " in the part that the dump holds" };
-    writeln!(output, "{indent}as {}: {} changed{part}", kind.name, counted(found.count, "element"))?;
+    let (start, whence) = start(dispatch, write, kind);
+    writeln!(output, "{indent}as {}: {} changed{part}{whence}", kind.name, counted(found.count, "element"))?;
     for (index, before, after) in &found.first {
+        let index = i128::from(*index) - i128::from(start);
         writeln!(output, "{indent}  [{index}] {before} -> {after}")?;
     }
     if found.count > SHOWN {
         writeln!(output, "{indent}  and {} more", found.count - SHOWN)?;
     }
     Ok(())
+}
+
+/// The element of a region that counts as the first, and words for it where that is not the first one that an argument points to. An
+/// allocation may be a pool, of which the kernel was given a part.
+fn start(dispatch: &Dispatch, write: &Written, kind: Elements) -> (u64, String) {
+    let first = write.ranges.first().map_or(0, |range| range[0]);
+    let argument =
+        write.arg.and_then(|arg| dispatch.arguments.as_ref()?.iter().find(|argument| argument.index == arg));
+    let offsets = argument.into_iter().flat_map(|argument| &argument.points_to).filter_map(|target| {
+        // A variable lies in a region of its own, or in its module's data.
+        let address = target.base.checked_add(target.offset)?;
+        address.checked_sub(write.base).filter(|&offset| offset < write.size)
+    });
+    // As the record's `arg` was chosen: the nearest below the first change.
+    let offset = offsets.min_by_key(|&offset| (offset > first, first.abs_diff(offset)));
+    let size = kind.bytes as u64;
+    match offset.filter(|offset| offset.is_multiple_of(size)) {
+        Some(0) => (0, String::new()),
+        None if write.name.is_some() => (0, String::new()),
+        Some(offset) => {
+            let argument = write.arg.map_or_else(String::new, |arg| format!(", counted from argument {arg}"));
+            (offset / size, argument)
+        }
+        None => (0, ", counted from the region's start".to_owned()),
+    }
 }
 
 /// What a dump shows.

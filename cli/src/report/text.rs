@@ -164,14 +164,15 @@ impl<'a> Dispatches<'a> {
         if !self.wanted {
             return Ok(());
         }
-        let process = aggregate.processes.get(process).map(Process::label).unwrap_or_default();
+        let process = aggregate.processes.get(process);
+        let label = process.map(Process::label).unwrap_or_default();
         if !self.any {
             self.any = true;
             writeln!(output, "dispatches, in the order of the report")?;
         }
         write!(
             output,
-            "  process {process} #{} {} launch {}: {}",
+            "  process {label} #{} {} launch {}: {}",
             dispatch.id,
             shorten(&dispatch.kernel, usize::MAX),
             dispatch.launch,
@@ -214,7 +215,7 @@ impl<'a> Dispatches<'a> {
         }
         writeln!(output)?;
         dispatch::arguments(output, dispatch, "    ")?;
-        let elements = self.elements.map(|wanted| wanted.of_report(aggregate.current_report()));
+        let elements = self.elements.map(|wanted| wanted.of(process, aggregate.current_report()));
         let extent = Extent { shown: usize::MAX, arguments: true, elements };
         dispatch::changes(output, dispatch, "    ", extent)
     }

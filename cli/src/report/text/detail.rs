@@ -22,7 +22,8 @@ pub fn print(
     for kernel in &aggregate.kernels {
         if let Some(example) = &kernel.example {
             writeln!(output)?;
-            let elements = elements.map(|wanted| wanted.of_report(kernel.example_report));
+            let process = aggregate.processes.get(kernel.example_process);
+            let elements = elements.map(|wanted| wanted.of(process, kernel.example_report));
             example_of(output, kernel, example, verbose, Extent { elements, ..extent })?;
         }
     }
