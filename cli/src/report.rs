@@ -31,7 +31,7 @@ use crate::output::Text;
 use aggregate::Aggregate;
 pub use elements::NAMES as ELEMENT_NAMES;
 use elements::{Elements, Wanted};
-use reading::Item;
+use reading::{Item, Problems};
 
 /// Reads the files and prints them in the format asked for.
 pub fn main(arguments: &ArgMatches) -> Result<ExitCode, Failure> {
@@ -46,7 +46,7 @@ pub fn main(arguments: &ArgMatches) -> Result<ExitCode, Failure> {
         return Err(Failure::usage("--dumps is where --as reads: name a type with --as"));
     }
     let elements = elements.map(|kind| Wanted::new(kind, &files, given));
-    let output = BufWriter::with_capacity(1 << 18, io::stdout().lock());
+    let mut output = BufWriter::with_capacity(UNSENT, io::stdout().lock());
     let result = if arguments.get_flag("diff") {
         let [before, after] = &files[..] else {
             return Err(Failure::usage("--diff compares two reports: name two files"));
@@ -54,15 +54,18 @@ pub fn main(arguments: &ArgMatches) -> Result<ExitCode, Failure> {
         if elements.is_some() || !matches!(format, "text" | "json") {
             return Err(Failure::usage("--diff answers in text or json, without --as"));
         }
-        compare(before, after, format, output)
+        compare(before, after, format, &mut output)
     } else {
         if elements.is_some() && format != "text" {
             return Err(Failure::usage(format!("--as shows numbers in text: not with --format {format}")));
         }
-        print(&files, format, arguments.get_flag("verbose"), elements.as_ref(), output)
+        print(&files, format, arguments.get_flag("verbose"), elements.as_ref(), &mut output)
     };
+    // What is left in it is the beginning of an answer that does not come.
+    let _beginning = output.into_parts();
     match result {
         Ok(()) => Ok(ExitCode::SUCCESS),
+        Err(ReportError::Unread) => Err(Failure { message: None, ..Failure::cannot_answer("") }),
         Err(ReportError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
         Err(ReportError::Output(error)) => {
             Err(Failure::cannot_answer(format!("cannot write the answer: {error}")))
@@ -71,7 +74,12 @@ pub fn main(arguments: &ArgMatches) -> Result<ExitCode, Failure> {
     }
 }
 
+/// Bytes of an answer that are kept back: more than what stands in front of the first record in any format.
+const UNSENT: usize = 1 << 18;
+
 enum ReportError {
+    /// Files could not be read, as has been said; where any could, the answer is given.
+    Unread,
     Input(String),
     Output(io::Error),
 }
@@ -141,8 +149,12 @@ fn print(
             text::print(&mut output, &aggregate, verbose, elements)?;
         }
     }
+    if aggregate.is_empty() && aggregate.unreadable.len() == files.len() {
+        return Err(ReportError::Unread);
+    }
     output.flush()?;
-    refuse_if_no_report(files, &aggregate)
+    refuse_if_no_report(files, &aggregate)?;
+    if aggregate.unreadable.is_empty() { Ok(()) } else { Err(ReportError::Unread) }
 }
 
 fn compare(before: &Path, after: &Path, format: &str, mut output: impl Write) -> Result<(), ReportError> {
@@ -163,6 +175,9 @@ fn one_of_two(path: &Path, mut each: impl FnMut(usize, &Dispatch)) -> Result<Agg
         each(process, dispatch);
         Ok(())
     })?;
+    if !aggregate.unreadable.is_empty() {
+        return Err(ReportError::Unread);
+    }
     say_problems(&aggregate);
     refuse_if_no_report(&files, &aggregate)?;
     if aggregate.is_empty() {
@@ -187,34 +202,41 @@ fn refuse_if_no_report(files: &[PathBuf], aggregate: &Aggregate) -> Result<(), R
     Ok(())
 }
 
-/// Reads all files one after the other; `each` sees every dispatch record with the index of its process.
+/// Reads all files one after the other; `each` sees every dispatch record with the index of its process. What cannot be read is said
+/// and noted, and the rest is read.
 fn read_all(
     files: &[PathBuf],
     aggregate: &mut Aggregate,
     mut each: impl FnMut(&Aggregate, usize, &Dispatch) -> io::Result<()>,
 ) -> Result<(), ReportError> {
     for path in files {
-        let fail = |error: io::Error| ReportError::Input(format!("{}: {error}", name_of(&path)));
         aggregate.processes.begin_file();
-        let read = reading::read(input::open(path).map_err(fail)?, |item| {
-            let record = match item {
-                Item::Record(record) => record,
-                Item::Torn(torn) => {
-                    aggregate.add_torn(torn);
-                    return Ok(());
+        let mut problems = Problems::default();
+        let read = input::open(path).map_err(Stop::Input).and_then(|input| {
+            reading::read(input, &mut problems, |item| {
+                let record = match item {
+                    Item::Record(record) => record,
+                    Item::Torn(torn) => {
+                        aggregate.add_torn(torn);
+                        return Ok(());
+                    }
+                };
+                let added = aggregate.add(&record);
+                if let (Record::Dispatch(dispatch), Some(process)) = (&record, added) {
+                    each(aggregate, process, dispatch).map_err(Stop::Output)?;
                 }
-            };
-            let added = aggregate.add(&record);
-            if let (Record::Dispatch(dispatch), Some(process)) = (&record, added) {
-                each(aggregate, process, dispatch).map_err(Stop::Output)?;
-            }
-            Ok(())
+                Ok(())
+            })
         });
-        let problems = read.map_err(|stop| match stop {
-            Stop::Input(error) => fail(error),
-            Stop::Output(error) => ReportError::Output(error),
-        })?;
-        aggregate.finish_file(path, problems);
+        let error = match read {
+            Ok(()) => None,
+            Err(Stop::Input(error)) => Some(error),
+            Err(Stop::Output(error)) => return Err(ReportError::Output(error)),
+        };
+        if let Some(error) = &error {
+            say(format_args!("{}: {error}", name_of(&path)));
+        }
+        aggregate.finish_file(path, problems, error);
     }
     Ok(())
 }

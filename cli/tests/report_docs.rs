@@ -33,11 +33,11 @@ fn the_fields_of_json_are_documented() {
     let in_a_range =
         std::fs::read_to_string(COMPLETE).expect("golden").replace("\"range\":null", "\"range\":\"step\"");
     place.write("report.jsonl", in_a_range + "broken");
-    let text = answer(place.command(["report", "--format", "json", "report.jsonl"]));
-    let value: Value = serde_json::from_str(&text).expect("JSON");
+    let output = place.command(["report", "--format", "json", "report.jsonl", "missing"]).output();
+    let value: Value = serde_json::from_slice(&output.expect("runs").stdout).expect("JSON");
     let heading = "### `report --format json`";
     assert_eq!(keys(&value), listed(heading, "| field | meaning |"));
-    for list in ["processes", "kernels", "ranges", "problems"] {
+    for list in ["unreadable_files", "processes", "kernels", "ranges", "problems"] {
         assert_eq!(
             keys(&value[list][0]),
             listed(heading, &format!("| field of `{list}` | meaning |")),

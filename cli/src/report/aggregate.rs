@@ -3,6 +3,7 @@
 
 use hsa_replay_contract::text::name_of;
 use std::collections::{BTreeMap, HashMap};
+use std::io;
 use std::path::Path;
 
 use hsa_replay_contract::report::{Problem, TornDispatch};
@@ -27,6 +28,8 @@ pub struct Aggregate {
     pub stretches: Stretches,
     /// The files, in order, as given.
     pub files: Vec<String>,
+    /// Those of them that could not be read, or not to their end, and why.
+    pub unreadable: Vec<(String, String)>,
     /// Unreadable lines, all files together.
     pub problem_count: u64,
     problems: Vec<(String, Problem)>,
@@ -101,9 +104,10 @@ impl Aggregate {
         self.files.len()
     }
 
-    /// Notes that a file was read to its end.
-    pub fn finish_file(&mut self, path: &Path, problems: Problems) {
+    /// Notes that a file was read to its end, or to the error that ended it.
+    pub fn finish_file(&mut self, path: &Path, problems: Problems, error: Option<io::Error>) {
         let name = name_of(&path).to_string();
+        self.unreadable.extend(error.map(|error| (name.clone(), error.to_string())));
         let room = DESCRIBED.saturating_sub(self.problems.len());
         self.problems
             .extend(problems.described.into_iter().take(room).map(|problem| (name.clone(), problem)));

@@ -36,11 +36,18 @@ impl Names {
 #[derive(Serialize)]
 pub struct Document<'a> {
     files: &'a [String],
+    unreadable_files: Vec<UnreadableView<'a>>,
     processes: Vec<ProcessView<'a>>,
     kernels: Vec<KernelView<'a>>,
     ranges: Vec<RangeView<'a>>,
     problem_count: u64,
     problems: Vec<ProblemView<'a>>,
+}
+
+#[derive(Serialize)]
+struct UnreadableView<'a> {
+    file: &'a str,
+    detail: &'a str,
 }
 
 #[derive(Serialize)]
@@ -123,6 +130,11 @@ pub fn print(output: &mut impl Write, aggregate: &Aggregate) -> io::Result<()> {
 pub fn document(aggregate: &Aggregate, names: Names) -> Document<'_> {
     Document {
         files: &aggregate.files,
+        unreadable_files: aggregate
+            .unreadable
+            .iter()
+            .map(|(file, detail)| UnreadableView { file, detail })
+            .collect(),
         processes: aggregate.processes.iter().map(process_view).collect(),
         kernels: aggregate.kernels.iter().map(|kernel| kernel_view(kernel, names)).collect(),
         ranges: aggregate.stretches.iter().map(|stretch| range_view(stretch, names)).collect(),

@@ -55,12 +55,13 @@ struct Parsed {
     problems: Problems,
 }
 
-/// Gives each item of the report to `each`, in order. An error of `each` ends it, as does one of the input.
+/// Gives each item of the report to `each`, in order. An error of `each` ends it, as does one of the input. `problems` has what was
+/// wrong up to there.
 pub fn read<E: From<io::Error>>(
     input: impl Read + Send + 'static,
+    problems: &mut Problems,
     mut each: impl FnMut(Item) -> Result<(), E>,
-) -> Result<Problems, E> {
-    let mut problems = Problems::default();
+) -> Result<(), E> {
     let mut take = |parsed: Parsed| {
         problems.count += parsed.problems.count;
         let room = DESCRIBED.saturating_sub(problems.described.len());
@@ -68,7 +69,7 @@ pub fn read<E: From<io::Error>>(
         parsed.items.into_iter().try_for_each(&mut each)
     };
     let mut blocks = Blocks::new(input);
-    let Some(first) = blocks.next()? else { return Ok(problems) };
+    let Some(first) = blocks.next()? else { return Ok(()) };
     take(parse(&first))?;
     let threads = if blocks.ended { 0 } else { thread::available_parallelism().map_or(1, usize::from) };
     match parse_on(threads.min(MOST_THREADS), blocks) {
@@ -85,7 +86,7 @@ pub fn read<E: From<io::Error>>(
             }
         }
     }
-    Ok(problems)
+    Ok(())
 }
 
 fn parse(block: &Block) -> Parsed {
@@ -285,11 +286,12 @@ mod tests {
         let whole = parse(&Block { bytes: bytes.clone(), ..Block::default() });
         assert!(bytes.len() > BLOCK, "there are several blocks");
         let mut items = Vec::new();
-        let problems = read::<io::Error>(io::Cursor::new(bytes.clone()), |item| {
+        let mut problems = Problems::default();
+        let result = read::<io::Error>(io::Cursor::new(bytes.clone()), &mut problems, |item| {
             items.push(item);
             Ok(())
         });
-        let problems = problems.expect("memory does not fail");
+        result.expect("memory does not fail");
         assert_eq!(described(&items), described(&whole.items));
         assert_eq!(problems.described, whole.problems.described);
         assert_eq!(problems.count, whole.problems.count);
@@ -335,12 +337,14 @@ mod tests {
             }
         }
         let mut count = 0;
-        let result = read::<io::Error>(Broken(io::Cursor::new(GOLDEN.repeat(200).into_bytes())), |_| {
+        let mut problems = Problems::default();
+        let bytes = ["no record\n", &GOLDEN.repeat(200)].concat().into_bytes();
+        let result = read::<io::Error>(Broken(io::Cursor::new(bytes)), &mut problems, |_| {
             count += 1;
             Ok(())
         });
         assert_eq!(result.expect_err("fails").to_string(), "the disk is gone");
-        assert!(count > 1000, "{count}");
+        assert!(count > 1000 && problems.count == 1, "{count} {problems:?}");
     }
 
     #[test]
@@ -352,7 +356,7 @@ mod tests {
             let _gone = io::Write::write_all(&mut writer, text.as_bytes());
             writer
         });
-        let result = read::<io::Error>(reader, |_| Err(io::Error::other("enough")));
+        let result = read::<io::Error>(reader, &mut Problems::default(), |_| Err(io::Error::other("enough")));
         assert_eq!(result.expect_err("fails").to_string(), "enough");
         drop(writing);
     }

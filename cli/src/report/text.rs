@@ -38,7 +38,7 @@ pub fn print(
 ) -> io::Result<()> {
     if aggregate.is_empty() && aggregate.problem_count > 0 {
         writeln!(output, "The file holds no record that can be read: it may be no report of hsa-replay.")?;
-    } else if aggregate.is_empty() {
+    } else if aggregate.is_empty() && aggregate.unreadable.is_empty() {
         writeln!(output, "The report holds no record: the program made no HSA call under replay.")?;
     }
     for process in aggregate.processes.iter() {
@@ -60,6 +60,13 @@ pub fn print(
         writeln!(output, "\n{} cannot be read:", counted(aggregate.problem_count, "line"))?;
         for line in aggregate.problem_lines() {
             writeln!(output, "  {line}")?;
+        }
+    }
+    if !aggregate.unreadable.is_empty() {
+        let files = u64::try_from(aggregate.unreadable.len()).unwrap_or(u64::MAX);
+        writeln!(output, "\n{} cannot be read:", counted(files, "file"))?;
+        for (file, detail) in &aggregate.unreadable {
+            writeln!(output, "  {file}: {detail}")?;
         }
     }
     Ok(())

@@ -9,7 +9,7 @@ use super::child::Ended;
 use super::written::{Report, Written};
 use crate::failure::say;
 use crate::report::processes::{End, Processes};
-use crate::report::reading::{self, Item};
+use crate::report::reading::{self, Item, Problems};
 use crate::report::units::{counted, shorten, signal_name};
 
 /// The longest that a kernel's name gets in a message.
@@ -47,8 +47,9 @@ fn read(reports: &[Report]) -> (Processes, Vec<String>) {
     let mut problems = Vec::new();
     for report in reports {
         processes.begin_file();
+        let mut unread = Problems::default();
         let read = report.open().and_then(|input| {
-            reading::read::<io::Error>(input, |item| {
+            reading::read::<io::Error>(input, &mut unread, |item| {
                 match item {
                     Item::Record(record) => drop(processes.add(&record)),
                     Item::Torn(torn) => processes.add_torn(torn),
@@ -57,12 +58,12 @@ fn read(reports: &[Report]) -> (Processes, Vec<String>) {
             })
         });
         match read {
-            Ok(unread) if unread.count > 0 => problems.push(format!(
+            Ok(()) if unread.count > 0 => problems.push(format!(
                 "{} of {} cannot be read; `hsa-replay report` says which",
                 counted(unread.count, "line"),
                 name_of(&report.path)
             )),
-            Ok(_) => {}
+            Ok(()) => {}
             Err(error) => problems.push(format!("cannot read {}: {error}", name_of(&report.path))),
         }
     }

@@ -319,7 +319,7 @@
     return [title, list(entries)];
   });
   byId("environment").append(...environment);
-  if (report.problem_count > 0) {
+  if (report.problem_count > 0 || report.unreadable_files.length > 0) {
     byId("problems").hidden = false;
     byId("problems").querySelector("ul").append(...report.problems.map((problem) =>
       element("li", `${problem.file}: line ${problem.line} (byte ${problem.offset}): ${problem.detail}`)));
@@ -333,3 +333,4 @@
   byId("outcome").addEventListener("change", changed);
   showKernels();
 })();
+    byId("problems").querySelector("ul").append(...report.unreadable_files.map(({ file, detail }) => element("li", `${file}: ${detail}`)));
