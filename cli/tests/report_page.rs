@@ -343,6 +343,115 @@ fn passes_that_differ_and_are_not_listed_are_said() {
     );
 }
 
+/// A record of the golden report, changed.
+fn dispatch(change: impl Fn(&mut Value)) -> String {
+    let text = std::fs::read_to_string(COMPLETE).expect("golden");
+    let mut record: Value = serde_json::from_str(text.lines().nth(2).expect("a dispatch")).expect("JSON");
+    change(&mut record);
+    format!("{record}\n")
+}
+
+#[test]
+fn the_page_has_the_numbers_of_the_text() {
+    let place = Place::new();
+    let numbers: [u64; 16] = [
+        0,
+        999,
+        1005,
+        1023,
+        1024,
+        9_995,
+        9_999,
+        10_235,
+        99_950,
+        999_500,
+        1_023_000,
+        1_048_064,
+        1_048_575,
+        1_048_576,
+        5 << 29,
+        7_200_000_000_000,
+    ];
+    let report: String = (0..)
+        .zip(numbers)
+        .map(|(id, number)| {
+            dispatch(|record| {
+                record["id"] = json!(id);
+                record["writes"].as_array_mut().expect("writes").truncate(1);
+                record["writes"][0]["bytes"] = json!(number);
+                record["time_ns"]["median"] = json!(number);
+            })
+        })
+        .collect();
+    place.write("numbers.jsonl", report);
+    let text = answer(place.command(["report", "-v", "numbers.jsonl"]));
+    let in_text: Vec<Value> = text
+        .lines()
+        .filter_map(|line| {
+            let rest = line.split_once(" median ")?.1;
+            let (median, rest) = rest.split_once(" max ")?;
+            let changed = rest.split_once("changed ")?.1.split(',').next()?;
+            Some(json!([median, changed]))
+        })
+        .collect();
+    assert_eq!(in_text.len(), numbers.len(), "{text}");
+    let mut browser = Browser::start(&place.path("profile"));
+    let page = page(&place, "numbers.jsonl");
+    browser.open(&page);
+    let on_page = browser.value(
+        "[...document.querySelectorAll('#dispatches tbody tr')].map((row) => [8, 9].map((at) => row.cells[at].textContent))",
+    );
+    assert_eq!(on_page, json!(in_text));
+}
+
+#[test]
+fn the_page_has_the_named_ranges_of_code_and_what_became_of_each_process() {
+    let place = Place::new();
+    let text = std::fs::read_to_string(COMPLETE).expect("golden");
+    let mut lines: Vec<String> =
+        text.replacen("\"range\":null", "\"range\":\"train/step 1\"", 2).lines().map(str::to_owned).collect();
+    lines.insert(3, lines[2].clone());
+    place.write("one.jsonl", lines.join("\n"));
+    std::fs::copy(place.path("one.jsonl"), place.path("two.jsonl")).expect("copy");
+    let mut browser = Browser::start(&place.path("profile"));
+    let html = answer(place.command(["report", "--format", "html", "one.jsonl", "two.jsonl"]));
+    browser.open(&place.write("page.html", html));
+    let cells = browser.value(
+        "[...document.querySelectorAll('#ranges tbody tr')].map((row) => [...row.cells].map((cell) => cell.textContent))",
+    );
+    assert_eq!(cells, json!([["train/step 1", "4", "replayed", "2", "32.2 µs"]]));
+    assert_eq!(browser.value("document.getElementById('ranges').closest('section').hidden"), false);
+    let environment = browser.value("document.getElementById('environment').textContent");
+    let environment = environment.as_str().expect("text");
+    // The same words as in text.
+    let said = answer(place.command(["report", "one.jsonl", "two.jsonl"]));
+    for part in [
+        "4 candidates: 2 replayed, 1 declined (untracked_memory 1), 1 tainted; 12 filtered out",
+        "1 dispatch record more than once in the reports: each counts once",
+        "begins with the dispatch of process 4711: the reports hold it twice",
+    ] {
+        assert!(said.contains(part), "{part}\n{said}");
+        assert!(environment.contains(part), "{part}\n{environment}");
+    }
+    browser.is_quiet();
+    // Without a name there is no table.
+    browser.open(&page(&place, COMPLETE));
+    assert_eq!(browser.value("document.getElementById('ranges').closest('section').hidden"), true);
+}
+
+#[test]
+fn files_that_could_not_be_read_are_on_the_page() {
+    let place = Place::new();
+    let output =
+        place.command(["report", "--format", "html", COMPLETE, "gone.jsonl"]).output().expect("runs");
+    let mut browser = Browser::start(&place.path("profile"));
+    browser.open(&place.write("page.html", output.stdout));
+    assert_eq!(browser.value("document.getElementById('problems').hidden"), false);
+    let said = browser.value("document.getElementById('problems').textContent");
+    assert!(said.as_str().is_some_and(|said| said.contains("gone.jsonl: No such file")), "{said}");
+    browser.is_quiet();
+}
+
 #[test]
 fn a_kernel_name_that_is_markup_stays_text() {
     let place = Place::new();

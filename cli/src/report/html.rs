@@ -13,6 +13,7 @@ use super::aggregate::Aggregate;
 use super::json;
 use super::{units, unlisted};
 use crate::output::Json;
+use crate::run::closing::totals;
 
 /// The page; the marks in it stand for the parts that follow.
 const PAGE: &str = include_str!("html/page.html");
@@ -95,6 +96,8 @@ struct WriteRow<'a> {
 struct Document<'a> {
     version: &'static str,
     report: json::Document<'a>,
+    /// What became of each process's dispatches, for people.
+    totals: Vec<String>,
     dispatches: u64,
     shown: u64,
     outcomes: [&'static str; 4],
@@ -136,6 +139,7 @@ impl<'a, W: Write> Page<'a, W> {
         let document = Document {
             version: hsa_replay_contract::VERSION,
             report: json::document(aggregate, json::Names::Shortened(NAME_WIDTH)),
+            totals: aggregate.processes.iter().map(|process| totals(&process.totals())).collect(),
             dispatches: self.dispatches,
             shown: self.dispatches.min(MAX_DISPATCHES),
             outcomes: Outcome::ALL.map(Outcome::name),

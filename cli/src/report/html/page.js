@@ -2,7 +2,7 @@
 (() => {
   const CHUNK = 200;
   const byId = (id) => document.getElementById(id);
-  const { report, outcomes, dispatches, shown, version } = JSON.parse(byId("data-report").textContent);
+  const { report, totals, outcomes, dispatches, shown, version } = JSON.parse(byId("data-report").textContent);
   // One line a dispatch: index of the kernel, index of the outcome, verdict, then JSON that is parsed when it is shown.
   const lines = byId("data-dispatches").textContent.split("\n").filter((line) => line !== "");
   const heads = lines.map((line) => {
@@ -24,7 +24,11 @@
   const scaled = (value, units) => {
     let [unit, one] = units[0];
     for (const [name, size] of units) if (value >= size) [unit, one] = [name, size];
-    return one === 1 ? `${value} ${unit}` : `${(value / one).toPrecision(3)} ${unit}`;
+    if (one === 1) return `${value} ${unit}`;
+    // Three digits that matter, as in text.
+    const digits = value < 10 * one ? 2 : value < 100 * one ? 1 : 0;
+    const scale = 10 ** digits;
+    return `${(Math.floor((value * scale + one / 2) / one) / scale).toFixed(digits)} ${unit}`;
   };
   const time = (ns) => (ns === null || ns === undefined ? "-" : scaled(ns, [["ns", 1], ["µs", 1e3], ["ms", 1e6], ["s", 1e9]]));
   const size = (bytes) =>
@@ -34,6 +38,8 @@
   const count = (number, noun) => `${number} ${noun}${number === 1 ? "" : noun.endsWith("ch") ? "es" : "s"}`;
   const range = (both, show) => (both === null ? "-" : both.min === both.max ? show(both.min) : `${show(both.min)} to ${show(both.max)}`);
   const verdictText = { y: "yes", n: "no", "-": "-" };
+
+  const became = (outcomes) => Object.entries(outcomes).map(([name, number], _, all) => (all.length === 1 ? name : `${number} ${name}`)).join(", ");
 
   // ---- the table of kernels
   const kernels = report.kernels.map((kernel, index) => ({ ...kernel, index, lower: `${kernel.kernel}\n${kernel.symbol}`.toLowerCase() }));
@@ -45,8 +51,7 @@
   const columns = [
     { title: "kernel", key: (kernel) => kernel.lower, text: (kernel) => kernel.kernel, name: true },
     { title: "dispatches", key: (kernel) => kernel.dispatches, text: (kernel) => kernel.dispatches, number: true },
-    { title: "outcome", key: (kernel) => Object.keys(kernel.outcomes).join(),
-      text: (kernel) => Object.entries(kernel.outcomes).map(([name, number]) => (Object.keys(kernel.outcomes).length === 1 ? name : `${number} ${name}`)).join(", ") },
+    { title: "outcome", key: (kernel) => Object.keys(kernel.outcomes).join(), text: (kernel) => became(kernel.outcomes) },
     { title: "passes", key: (kernel) => kernel.passes?.max, text: (kernel) => range(kernel.passes, String), number: true },
     ...["min", "median", "p95", "max"].map((part) => ({
       title: part, key: (kernel) => kernel.time_ns?.[part], text: (kernel) => time(kernel.time_ns?.[part]), number: true })),
@@ -118,6 +123,34 @@
     byId("matches").textContent = `${rows.length} of ${count(kernels.length, "kernel")}`;
     showDispatches(new Set(rows.map((kernel) => kernel.index)));
   };
+
+  // ---- the table of named ranges
+  const rangeColumns = [
+    { title: "range", key: (range) => range.range, text: (range) => range.range, name: true },
+    { title: "dispatches", key: (range) => range.dispatches, text: (range) => range.dispatches, number: true },
+    { title: "outcome", key: (range) => became(range.outcomes), text: (range) => became(range.outcomes) },
+    { title: "kernels", key: (range) => range.kernels, text: (range) => range.kernels, number: true },
+    { title: "time", key: (range) => range.time_ns, text: (range) => time(range.time_ns), number: true },
+  ];
+  let rangeSort = { column: null, descending: false };
+  const showRanges = () => {
+    const rows = report.ranges.map((range, index) => ({ range, index }));
+    if (rangeSort.column !== null) {
+      const { key } = rangeColumns[rangeSort.column];
+      rows.sort((one, other) => compare(key(one.range), key(other.range), rangeSort.descending) || one.index - other.index);
+    }
+    byId("ranges").tBodies[0].replaceChildren(...rows.map(({ range }) => {
+      const row = element("tr");
+      for (const column of rangeColumns) {
+        const kind = column.number ? "number" : column.name ? "name" : null;
+        row.append(element("td", column.text(range), kind ? { class: kind } : {}));
+      }
+      return row;
+    }));
+  };
+  headings(byId("ranges"), rangeColumns, () => rangeSort, (chosen) => { rangeSort = chosen; showRanges(); });
+  showRanges();
+  byId("ranges").closest("section").hidden = report.ranges.length === 0;
 
   // ---- the table of dispatches: rows are made in chunks
   let listed = [];
@@ -305,7 +338,7 @@
     const title = element("h3", `Process ${label(index)}`);
     const { session } = process;
     const end = { orderly: "with a summary", replaced: "became another program, or began anew", abnormal: "without a summary: counted from its records" };
-    const entries = [["end", end[process.end]]];
+    const entries = [["dispatches", totals[index]], ["end", end[process.end]]];
     if (session !== null) {
       const given = Object.entries(session.config).filter(([, value]) => value !== null && value !== false && !(Array.isArray(value) && value.length === 0));
       entries.unshift(["hsa-replay", session.version],
@@ -316,11 +349,18 @@
     entries.push(["ended inside", process.unfinished.map((begin) => `${begin.kernel}, launch ${begin.launch}`).join("; ")]);
     entries.push(["damaged records", process.damaged.map((begin) => `#${begin.id} ${begin.kernel}`).join("; ")]);
     if (process.missing_records > 0) entries.push(["missing records", process.missing_records]);
+    if (process.repeated_records > 0) {
+      entries.push(["repeated records", `${count(process.repeated_records, "dispatch record")} more than once in the reports: each counts once`]);
+    }
+    if (process.copy_of !== null) {
+      entries.push(["copy", `begins with the dispatch of process ${label(process.copy_of)}: the reports hold it twice`]);
+    }
     return [title, list(entries)];
   });
   byId("environment").append(...environment);
   if (report.problem_count > 0 || report.unreadable_files.length > 0) {
     byId("problems").hidden = false;
+    byId("problems").querySelector("ul").append(...report.unreadable_files.map(({ file, detail }) => element("li", `${file}: ${detail}`)));
     byId("problems").querySelector("ul").append(...report.problems.map((problem) =>
       element("li", `${problem.file}: line ${problem.line} (byte ${problem.offset}): ${problem.detail}`)));
     const more = report.problem_count - report.problems.length;
@@ -333,4 +373,3 @@
   byId("outcome").addEventListener("change", changed);
   showKernels();
 })();
-    byId("problems").querySelector("ul").append(...report.unreadable_files.map(({ file, detail }) => element("li", `${file}: ${detail}`)));
