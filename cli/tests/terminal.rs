@@ -98,14 +98,19 @@ fn a_program_that_ctrl_c_ends_leaves_a_report_that_is_told_of() {
     let place = Place::new();
     let mut command = place.run(["-o", "r.jsonl", "--", "sh", "-c", "echo ready; read a"]);
     command.env("FIXTURE_PROGRAM", "sh").env("FIXTURE_REPORT", COMPLETE);
+    std::fs::create_dir(place.path("temporary")).expect("folder");
+    command.env("TMPDIR", place.path("temporary"));
     let mut terminal = Terminal::start(command);
     terminal.wait_for("ready");
+    let temporary = || std::fs::read_dir(place.path("temporary")).expect("folder").count();
+    assert_eq!(temporary(), 1, "the folder from which the library is attached");
     terminal.type_in("\u{3}");
     let (code, shown) = terminal.end();
     assert_eq!(code, Some(130), "{shown}");
     assert!(shown.contains("ended by signal 2 (SIGINT)"), "{shown}");
     assert!(shown.contains("4 candidates: 2 replayed"), "{shown}");
-    assert_eq!(place.names(), ["r.jsonl"], "the temporary folder is gone");
+    assert_eq!(place.names(), ["r.jsonl", "temporary"]);
+    assert_eq!(temporary(), 0, "the temporary folder is gone");
 }
 
 /// The kernel tells the leader of the session alone, and leaves the rest to it.
