@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 /// Largest single copy.
 pub(crate) const CHUNK: u64 = 16 << 20;
 /// Largest part that is read to be looked at: with the saved bytes beside it, and the next one on its way, about what a core's own
-/// cache holds. On hardware 2 MiB take some 40 µs over PCIe, and the next copies are submitted meanwhile.
-pub(crate) const READ: u64 = 2 << 20;
+/// cache holds. On hardware 1 MiB takes some 20 µs over PCIe, and the next copies are submitted meanwhile.
+pub(crate) const READ: u64 = 1 << 20;
 /// Bytes of a batch, beyond its first copy. Two batches are in flight at most.
 const BATCH_BYTES: u64 = 2 * CHUNK;
 /// How long a batch that was begun in time may take beyond the deadline: much longer than a batch that is only slow.

@@ -3,17 +3,10 @@
 //! A store that goes past the caches does not first read the line that it fills, which is a third of a large copy's traffic. The
 //! processor fetches ahead within a page only, so several pages are read side by side.
 
-/// Larger copies go past the caches. Smaller ones stay there for whoever reads them next.
-const CACHED: usize = 2 << 20;
 const LINE: usize = 64;
 const PAGE: usize = 4096;
 /// Pages that are read side by side.
 const PAGES: usize = 4;
-
-/// Whether a copy of this many bytes goes past the caches.
-pub(super) fn is_worth(len: usize) -> bool {
-    len > CACHED && cfg!(target_arch = "x86_64")
-}
 
 /// Copies.
 ///
@@ -103,21 +96,22 @@ mod tests {
     use super::super::Span;
     use super::*;
 
+    const LARGE: usize = (2 << 20) + 1;
+
     #[test]
     fn a_large_copy_moves_exactly_its_bytes_however_they_lie() {
         // SAFETY: here and below, the bytes outlive the span and nothing else touches them meanwhile.
         let span = |bytes: &mut [u8]| unsafe { Span::new(bytes.as_mut_ptr(), bytes.len()) };
-        let large = CACHED + 1;
-        let bytes: Vec<u8> = (0..=250).cycle().take(2 * large).collect();
+        let bytes: Vec<u8> = (0..=250).cycle().take(3 * LARGE).collect();
         for (to, from, len) in [
-            (0, 0, large),
-            (1, 3, large),
-            (63, 64, CACHED + PAGE),
-            (7, 0, CACHED + 3 * PAGE + 127),
-            (0, 5, CACHED),
+            (0, 0, LARGE),
+            (1, 3, LARGE),
+            (63, 64, LARGE + PAGE),
+            (7, 0, LARGE + 3 * PAGE + 127),
+            (0, 5, PAGE),
         ] {
-            let (mut source, mut target) = (bytes.clone(), vec![0xff; 2 * large]);
-            span(&mut target[to..to + len]).copy_from(span(&mut source[from..from + len]), len);
+            let (mut source, mut target) = (bytes.clone(), vec![0xff; 2 * LARGE]);
+            span(&mut target[to..to + len]).copy_past_caches(span(&mut source[from..from + len]), len);
             assert!(target[to..to + len] == bytes[from..from + len], "{to} {from} {len}");
             let beside = target[..to].iter().chain(&target[to + len..]);
             assert!(beside.into_iter().all(|byte| *byte == 0xff), "{to} {from} {len}");
@@ -128,13 +122,12 @@ mod tests {
     fn a_large_copy_to_memory_that_it_is_read_from_is_as_if_it_were_read_first() {
         // SAFETY: both spans are of one vector that outlives them.
         let span = |bytes: &mut [u8]| unsafe { Span::new(bytes.as_mut_ptr(), bytes.len()) };
-        let large = CACHED + 1;
-        let bytes: Vec<u8> = (0..=250).cycle().take(2 * large).collect();
-        for (to, from) in [(1, 0), (0, 1), (CACHED, 0), (0, CACHED)] {
+        let bytes: Vec<u8> = (0..=250).cycle().take(3 * LARGE).collect();
+        for (to, from) in [(1, 0), (0, 1), (LARGE - 1, 0), (0, LARGE - 1), (LARGE, 0)] {
             let mut moved = bytes.clone();
-            let (source, target) = (span(&mut moved[from..from + large]), span(&mut moved[to..to + large]));
-            target.copy_from(source, large);
-            assert!(moved[to..to + large] == bytes[from..from + large], "{from} to {to}");
+            let (source, target) = (span(&mut moved[from..from + LARGE]), span(&mut moved[to..to + LARGE]));
+            target.copy_past_caches(source, LARGE);
+            assert!(moved[to..to + LARGE] == bytes[from..from + LARGE], "{from} to {to}");
         }
     }
 

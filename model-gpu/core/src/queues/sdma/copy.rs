@@ -7,6 +7,9 @@ use crate::memory::{Access, Fault, View};
 /// Bytes that are copied under one lock of the map: whoever frees memory does not wait longer.
 const CHUNK: u64 = 4 << 20;
 
+/// Larger copies go past the caches. Smaller ones stay there for whoever reads them next.
+const CACHED: u64 = 512 << 10;
+
 /// Cuts a copy into chunks.
 pub(super) fn chunks(
     to: u64,
@@ -22,11 +25,16 @@ pub(super) fn chunks(
 
 /// Copies `bytes` bytes, mapping by mapping.
 pub(super) fn piecewise(view: &View<'_>, mut to: u64, mut from: u64, mut bytes: u64) -> Result<(), Fault> {
+    let is_large = bytes > CACHED;
     while bytes > 0 {
         let source = view.piece(from, bytes, Access::Read)?;
         let target = view.piece(to, source.len() as u64, Access::Write)?;
         let len = target.len();
-        target.copy_from(source, len);
+        if is_large {
+            target.copy_past_caches(source, len);
+        } else {
+            target.copy_from(source, len);
+        }
         let len = len as u64;
         (to, from, bytes) = (to + len, from + len, bytes - len);
     }
