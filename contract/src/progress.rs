@@ -1,4 +1,4 @@
-//! What the library is at, told to `run` while it happens: one page of shared memory.
+//! What the library is at, told to `run` while it happens: a piece of shared memory, called the page.
 //!
 //! `run` makes the page when it has a terminal to show it on and names it in a variable; each agent's worker claims a slot
 //! of it and writes there at the start of a window and of each pass: a few stores, no call, no lock. Nobody waits for
@@ -15,8 +15,8 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags, mmap};
 
-/// Bytes of the page.
-const BYTES: usize = 4096;
+/// Bytes of the page: room for a node's processes with all of their agents, 127 slots. Only what is written to takes memory.
+const BYTES: usize = 16 * 4096;
 const WORDS: usize = BYTES / 8;
 /// Words in front of the first slot: the magic number, the number of slots claimed.
 const HEADER: usize = 8;
@@ -267,6 +267,15 @@ mod tests {
         }
         assert_eq!(reader.activities().len(), SLOTS);
         assert!(writer.claim().is_none());
+    }
+
+    #[test]
+    fn each_agent_of_a_node_is_seen_in_each_of_its_processes() {
+        let (reader, writer, _file) = shared();
+        let slots: Vec<Option<Slot>> = (0..8 * 8).map(|_| writer.claim()).collect();
+        assert!(slots.iter().all(Option::is_some));
+        slots.iter().flatten().for_each(|slot| slot.window("k"));
+        assert_eq!(reader.activities().len(), 64);
     }
 
     #[test]
