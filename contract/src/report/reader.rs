@@ -340,3 +340,19 @@ fn last_start(line: &[u8]) -> Option<usize> {
     let at = memchr::memmem::rfind(line, START)?;
     (at > 0).then_some(at)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufReader, Read};
+
+    use super::*;
+
+    #[test]
+    fn an_endless_line_takes_no_more_memory_than_the_longest_line_accepted() {
+        let endless = b"{\"record\":\"begin\"".chain(io::repeat(b'x').take(10 << 20));
+        let mut reader = Reader::new(BufReader::new(endless)).longest_line(1 << 16);
+        assert!(reader.next().is_none() && reader.position > 10 << 20);
+        // A list that grows may have twice the room that it needs.
+        assert!(reader.buffer.capacity() <= 2 << 16, "{}", reader.buffer.capacity());
+    }
+}
