@@ -158,11 +158,10 @@ fn print(
 }
 
 fn compare(before: &Path, after: &Path, format: &str, mut output: impl Write) -> Result<(), ReportError> {
-    let mut results = diff::Results::default();
-    let earlier = one_of_two(before, |process, dispatch| results.add(process, dispatch))?;
-    let mut comparison = results.compare();
-    let later = one_of_two(after, |process, dispatch| comparison.add(process, dispatch))?;
-    diff::print(&mut output, [&earlier, &later], &comparison, format == "json")?;
+    let [mut earlier, mut later] = [diff::Results::default(), diff::Results::default()];
+    let first = one_of_two(before, |process, dispatch| earlier.add(process, dispatch))?;
+    let second = one_of_two(after, |process, dispatch| later.add(process, dispatch))?;
+    diff::print(&mut output, [&first, &second], [earlier, later], format == "json")?;
     output.flush()?;
     Ok(())
 }

@@ -161,3 +161,52 @@ fn a_comparison_with_an_empty_or_quite_another_report_says_so() {
         assert!(refused(place.command(arguments), 2).contains("- is standard input, which can be read once"));
     }
 }
+
+/// Two ranks of one program, which append to one report: `order` is that of their sessions.
+fn two_ranks(order: [u32; 2], command: &str) -> String {
+    let session = "\"command\":[\"./program\",\"--size\",\"1024\"],\"rank\":null";
+    assert!(complete().contains(session));
+    let rank = |rank: u32| {
+        complete()
+            .replace(session, &format!("\"command\":[\"{command}\"],\"rank\":\"{rank}\""))
+            .replace("4711", &(5000 + rank).to_string())
+            .replace("000a11", &format!("000a1{rank}"))
+    };
+    order.map(rank).concat()
+}
+
+#[test]
+fn processes_of_two_runs_are_compared_by_rank_whichever_began_first() {
+    let place = Place::new();
+    place.write("before.jsonl", two_ranks([0, 1], "sim"));
+    for (name, order, command, by) in [
+        ("same", [0, 1], "sim", "command"),
+        ("swapped", [1, 0], "sim", "command"),
+        ("rebuilt", [1, 0], "new/sim", "rank"),
+    ] {
+        place.write(name, two_ranks(order, command));
+        let text = answer(place.command(["report", "--diff", "before.jsonl", name]));
+        let row = text.lines().find(|line| line.starts_with("saxpy")).expect("the kernel");
+        assert!(row.ends_with("4 equal") && !text.contains("in the order"), "{name}: {text}");
+        let value =
+            json(&answer(place.command(["report", "--diff", "--format", "json", "before.jsonl", name])));
+        let pairs = value["processes"].as_array().expect("pairs");
+        assert_eq!(pairs.len(), 2, "{value}");
+        assert_eq!((&pairs[0]["pids"], &pairs[0]["paired_by"]), (&json("[5000,5000]"), &by.into()));
+    }
+    // Without ranks nothing tells them apart.
+    for name in ["before.jsonl", "swapped"] {
+        let text = two_ranks(if name == "swapped" { [1, 0] } else { [0, 1] }, "sim");
+        place.write(
+            name,
+            text.replace("\"rank\":\"0\"", "\"rank\":null").replace("\"rank\":\"1\"", "\"rank\":null"),
+        );
+    }
+    let text = answer(place.command(["report", "--diff", "before.jsonl", "swapped"]));
+    assert!(
+        text.contains("2 processes of A and B have neither a rank nor a command line of their own"),
+        "{text}"
+    );
+    let text = answer(place.command(["report", "--diff", "before.jsonl", COMPLETE]));
+    assert!(text.contains("1 process of one run without one of the other to compare with"), "{text}");
+}

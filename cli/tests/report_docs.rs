@@ -60,5 +60,11 @@ fn the_fields_of_a_comparison_are_documented() {
     let value: Value = serde_json::from_str(&text).expect("JSON");
     let heading = "### `report --diff A B --format json`";
     assert_eq!(keys(&value), listed(heading, "| field | meaning |"));
-    assert_eq!(keys(&value["kernels"][0]), listed(heading, "| field of `kernels` | meaning |"));
+    for list in ["processes", "kernels"] {
+        assert_eq!(
+            keys(&value[list][0]),
+            listed(heading, &format!("| field of `{list}` | meaning |")),
+            "{list}"
+        );
+    }
 }

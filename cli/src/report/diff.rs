@@ -1,7 +1,8 @@
 //! Two runs compared, kernel by kernel.
 //!
-//! Kernels are matched by their mangled name, launches by their ordinal (`results`).
+//! Kernels are matched by their mangled name, processes by what tells them apart (`pairing`), launches by their ordinal (`results`).
 
+mod pairing;
 mod results;
 
 use std::collections::{BTreeMap, HashMap};
@@ -11,18 +12,28 @@ use hsa_replay_contract::Outcome;
 use serde::Serialize;
 
 use super::aggregate::{Aggregate, Kernel};
+use super::processes::Process;
 use super::text::{Align, NAME_WIDTH, Table, outcomes};
 use super::units::{counted, shorten, size, time};
 use crate::output::{Json, Text};
-use results::Launches;
-pub use results::{Comparison, Results};
+use pairing::{By, Pair};
+pub use results::Results;
+use results::{Comparison, Launches};
 
 #[derive(Serialize)]
 struct Document<'a> {
     files: [&'a [String]; 2],
+    processes: Vec<ProcessPair>,
     kernels: Vec<KernelDiff<'a>>,
     not_compared: u64,
     problem_count: [u64; 2],
+}
+
+#[derive(Serialize)]
+struct ProcessPair {
+    sessions: [Option<usize>; 2],
+    pids: [Option<u32>; 2],
+    paired_by: Option<By>,
 }
 
 #[derive(Serialize)]
@@ -48,12 +59,22 @@ struct Range {
 pub fn print(
     output: &mut impl Write,
     [before, after]: [&Aggregate; 2],
-    comparison: &Comparison,
+    [earlier, later]: [Results; 2],
     as_json: bool,
 ) -> io::Result<()> {
+    let processes = pairing::pairs([&before.processes, &after.processes]);
+    let partners: HashMap<usize, usize> = processes
+        .iter()
+        .filter_map(|pair| {
+            let [before, after] = pair.processes;
+            Some((after?, before?))
+        })
+        .collect();
+    let comparison = earlier.compare(&later, |process| partners.get(&process).copied());
     let document = Document {
         files: [&before.files, &after.files],
-        kernels: pairs(before, after).map(|pair| kernel_diff(pair, comparison)).collect(),
+        processes: processes.iter().map(|pair| process_pair(pair, [before, after])).collect(),
+        kernels: pairs(before, after).map(|pair| kernel_diff(pair, &comparison)).collect(),
         not_compared: comparison.left_out(),
         problem_count: [before.problem_count, after.problem_count],
     };
@@ -62,6 +83,13 @@ pub fn print(
         return writeln!(output);
     }
     text(&mut Text(output), &document)
+}
+
+fn process_pair(pair: &Pair, runs: [&Aggregate; 2]) -> ProcessPair {
+    let [before, after] = [0, 1].map(|run: usize| {
+        pair.processes[run].and_then(|index| runs[run].processes.get(index)).map(Process::pid)
+    });
+    ProcessPair { sessions: pair.processes, pids: [before, after], paired_by: pair.by }
 }
 
 /// Every kernel of either run, in order of appearance.
@@ -152,6 +180,26 @@ fn text(output: &mut impl Write, document: &Document<'_>) -> io::Result<()> {
             output,
             "\nLaunches at other addresses cannot be compared: some of their `writes` have no `hash`, since --budget had no room for \
              what the first pass left, or since an earlier version wrote the report."
+        )?;
+    }
+    // One process in each run is the same one.
+    let several = document.processes.iter().filter(|pair| pair.sessions[1].is_some()).count() > 1
+        || document.processes.iter().filter(|pair| pair.sessions[0].is_some()).count() > 1;
+    let by_order = document.processes.iter().filter(|pair| pair.paired_by == Some(By::Order)).count();
+    if several && by_order > 0 {
+        writeln!(
+            output,
+            "\n{} of A and B have neither a rank nor a command line of their own: they are taken for each other in the order of \
+             the reports, which may be another in each run.",
+            counted(u64::try_from(by_order).unwrap_or(u64::MAX), "process")
+        )?;
+    }
+    let alone = document.processes.iter().filter(|pair| pair.paired_by.is_none()).count();
+    if alone > 0 {
+        writeln!(
+            output,
+            "\n{} of one run without one of the other to compare with",
+            counted(u64::try_from(alone).unwrap_or(u64::MAX), "process")
         )?;
     }
     if document.not_compared > 0 {

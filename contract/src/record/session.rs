@@ -1,8 +1,11 @@
 //! The record with which a process begins.
 
+use std::ffi::OsString;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Allow, SCHEMA_VERSION};
+use crate::text::shorten;
 use crate::{Settings, VERSION};
 
 /// A process started to take part: who writes, over which runtime, with which agents and settings.
@@ -16,18 +19,59 @@ pub struct Session {
     pub version: String,
     /// The real runtime.
     pub runtime: Runtime,
+    /// The program's name and arguments, at most 4 KiB of them; null in reports of versions that did not say.
+    #[serde(default)]
+    pub command: Option<Vec<String>>,
+    /// Its number among processes that were started together, as their launcher says it; null where none does.
+    #[serde(default)]
+    pub rank: Option<String>,
     /// The GPU agents, in the runtime's order.
     pub agents: Vec<Agent>,
     /// The settings in force.
     pub config: SessionConfig,
 }
 
+/// The most bytes of a command line that a record holds.
+const MAX_COMMAND_BYTES: usize = 4096;
+
+/// Variables in which launchers tell a process its rank: the innermost first, since one may start another (`srun torchrun`).
+const RANKS: [&str; 6] =
+    ["RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID"];
+
 impl Session {
-    /// The session record of process `pid` by this version of hsa-replay.
+    /// The session record of the calling process, `pid`, by this version of hsa-replay.
     pub fn new(pid: u32, runtime: Runtime, agents: Vec<Agent>, settings: &Settings) -> Self {
-        let version = VERSION.to_owned();
-        Self { schema: SCHEMA_VERSION, pid, version, runtime, agents, config: settings.to_record() }
+        let command = Some(command(std::env::args_os())).filter(|words| !words.is_empty());
+        let rank = RANKS.iter().find_map(std::env::var_os);
+        Self {
+            schema: SCHEMA_VERSION,
+            pid,
+            version: VERSION.to_owned(),
+            runtime,
+            command,
+            rank: rank.map(|rank| shorten(&rank.to_string_lossy(), 40)),
+            agents,
+            config: settings.to_record(),
+        }
     }
+}
+
+/// The words of a command line; the one with which it grows too long is cut off, and those behind it are left out.
+fn command(words: impl IntoIterator<Item = OsString>) -> Vec<String> {
+    let mut room = MAX_COMMAND_BYTES;
+    let mut kept = Vec::new();
+    for word in words {
+        let mut word = word.to_string_lossy().into_owned();
+        let end = (0..=room.min(word.len())).rev().find(|&end| word.is_char_boundary(end)).unwrap_or(0);
+        let whole = end == word.len();
+        word.truncate(end);
+        room -= end;
+        kept.push(if whole { word } else { word + "…" });
+        if !whole {
+            break;
+        }
+    }
+    kept
 }
 
 /// The real HSA runtime that does the work.
@@ -92,4 +136,19 @@ pub struct SessionConfig {
     pub tool: Option<String>,
     /// The config file that the process itself read.
     pub config: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_line_is_cut_off_where_it_grows_too_long() {
+        let words = |line: &[&str]| command(line.iter().map(OsString::from));
+        assert_eq!(words(&["prog", "", "-n 3"]), ["prog", "", "-n 3"]);
+        let long = "é".repeat(MAX_COMMAND_BYTES);
+        let cut = words(&["p", &long, "left out"]);
+        assert_eq!((cut.len(), cut[1].len()), (2, MAX_COMMAND_BYTES - 2 + "…".len()));
+        assert!(words(&[]).is_empty());
+    }
 }

@@ -31,6 +31,8 @@ pub fn session() -> Session {
     ];
     let mut session = Session::new(4711, runtime, agents, &settings());
     session.version = "0.1.0".into();
+    session.command = Some(vec!["./program".into(), "--size".into(), "1024".into()]);
+    session.rank = None;
     session
 }
 

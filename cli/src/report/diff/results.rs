@@ -1,8 +1,8 @@
 //! Whether two runs left the same bytes, launch by launch.
 //!
-//! A launch is the same in both for the process at the same place in the report, the kernel's symbol and the launch's ordinal. Of the
-//! earlier run a few words are kept for each launch; the later one is held against them while it is read. What they are made
-//! of knows neither addresses, which differ from run to run, nor the order of the regions, which is that of their addresses.
+//! A launch is the same in both for processes that belong together (`pairing`), the kernel's symbol and the launch's ordinal. Of each
+//! launch a few words are kept. What they are made of knows neither addresses, which differ from run to run, nor the order of the
+//! regions, which is that of their addresses.
 
 use std::collections::HashMap;
 use std::num::NonZeroU64;
@@ -12,7 +12,7 @@ use hsa_replay_contract::record::Write as Written;
 use serde::Serialize;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-/// Launches of the earlier run whose results are kept; what is above it is not compared.
+/// Launches of a run whose results are kept; what is above it is not compared.
 const MAX_LAUNCHES: usize = 4 << 20;
 
 /// How the launches that both runs have compare.
@@ -35,12 +35,16 @@ pub struct Launches {
 /// What a launch left. Fingerprints of 32 bits only tell how results differ; that they are equal takes 64.
 #[derive(Clone, Copy, Debug)]
 struct Left {
-    /// Process, kernel and ordinal.
+    /// Kernel and ordinal.
     launch: u64,
+    /// The hash of the kernel's symbol.
+    kernel: u64,
     /// The bytes that were left, and where in which region; if each region has a hash of its own.
     contents: Option<NonZeroU64>,
     /// The hash of the first pass, which covers addresses.
     hash: u64,
+    /// Index of the process.
+    process: u32,
     /// The addresses of the regions.
     places: u32,
     /// Which regions were changed, wherever they are: of which arguments and variables, and how large.
@@ -49,7 +53,7 @@ struct Left {
     ranges: u32,
 }
 
-/// What the launches of the earlier run left.
+/// What the launches of a run left.
 #[derive(Debug, Default)]
 pub struct Results {
     launches: Vec<Left>,
@@ -68,30 +72,35 @@ impl Results {
         }
     }
 
-    /// Holds the later run against it.
-    pub fn compare(mut self) -> Comparison {
-        self.launches.sort_by_key(|left| left.launch);
-        self.launches.dedup_by_key(|left| left.launch);
-        Comparison { before: self, kernels: HashMap::new() }
+    /// Holds a later run against it, of which each process belongs to one of this run, or to none.
+    pub fn compare(mut self, after: &Self, partner: impl Fn(usize) -> Option<usize>) -> Comparison {
+        let key = |left: &Left| (left.process, left.launch);
+        self.launches.sort_by_key(key);
+        self.launches.dedup_by_key(|left| key(left));
+        let left_out = self.left_out.saturating_add(after.left_out);
+        let mut comparison = Comparison { kernels: HashMap::new(), left_out };
+        for after in &after.launches {
+            let process = usize::try_from(after.process).ok().and_then(&partner);
+            let Some(process) = process.and_then(|process| u32::try_from(process).ok()) else { continue };
+            if let Ok(at) = self.launches.binary_search_by_key(&(process, after.launch), key) {
+                comparison.add(&self.launches[at], after);
+            }
+        }
+        comparison
     }
 }
 
 /// The launches of a later run held against those of an earlier one.
 #[derive(Debug)]
 pub struct Comparison {
-    before: Results,
     /// By the hash of the kernel's symbol.
     kernels: HashMap<u64, Launches>,
+    left_out: u64,
 }
 
 impl Comparison {
-    /// Compares one dispatch of the later run, of the process with this index.
-    pub fn add(&mut self, process: usize, dispatch: &Dispatch) {
-        let Some(after) = left_by(process, dispatch) else { return };
-        let known = &self.before.launches;
-        let Ok(at) = known.binary_search_by_key(&after.launch, |left| left.launch) else { return };
-        let before = known[at];
-        let counts = self.kernels.entry(xxh3_64(dispatch.symbol.as_bytes())).or_default();
+    fn add(&mut self, before: &Left, after: &Left) {
+        let counts = self.kernels.entry(after.kernel).or_default();
         counts.compared += 1;
         counts.same_ranges += u64::from((before.regions, before.ranges) == (after.regions, after.ranges));
         let same = match (before.contents, after.contents) {
@@ -114,7 +123,7 @@ impl Comparison {
 
     /// Launches that were not compared since there are too many.
     pub fn left_out(&self) -> u64 {
-        self.before.left_out
+        self.left_out
     }
 }
 
@@ -123,7 +132,6 @@ fn left_by(process: usize, dispatch: &Dispatch) -> Option<Left> {
     let hash = dispatch.passes.first()?.hash?;
     let writes = dispatch.writes.as_deref()?;
     let mut launch = Xxh3::new();
-    launch.update(&process.to_le_bytes());
     launch.update(&dispatch.launch.to_le_bytes());
     launch.update(dispatch.symbol.as_bytes());
     // A sum knows no order.
@@ -151,6 +159,8 @@ fn left_by(process: usize, dispatch: &Dispatch) -> Option<Left> {
     });
     Some(Left {
         launch: launch.digest(),
+        kernel: xxh3_64(dispatch.symbol.as_bytes()),
+        process: u32::try_from(process).ok()?,
         contents,
         hash: xxh3_64(&hash.0.to_le_bytes()),
         places: half(sum(&|write, region| region.update(&write.base.to_le_bytes()))),
@@ -170,6 +180,6 @@ mod tests {
 
     #[test]
     fn a_launch_takes_few_words() {
-        assert_eq!(size_of::<Left>(), 40);
+        assert_eq!(size_of::<Left>(), 48);
     }
 }

@@ -341,7 +341,7 @@
     const entries = [["dispatches", totals[index]], ["end", end[process.end]]];
     if (session !== null) {
       const given = Object.entries(session.config).filter(([, value]) => value !== null && value !== false && !(Array.isArray(value) && value.length === 0));
-      entries.unshift(["hsa-replay", session.version],
+      entries.unshift(["program", session.command?.join(" ")], ["rank", session.rank], ["hsa-replay", session.version],
         ["HSA runtime", `${session.runtime.version ?? "of unknown version"} (${session.runtime.path ?? "unknown path"})`],
         ["agents", session.agents.map((agent) => `${agent.index}: ${agent.name}${agent.uuid ? ` ${agent.uuid}` : ""}`).join("; ")],
         ["settings", given.map(([name, value]) => `${name} ${value}`).join("; ")]);

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use hsa_replay_contract::Session;
+use hsa_replay_contract::text::name_of;
 
 use super::super::processes::{End, Process, Processes};
 use super::super::units::{counted, shorten, size};
@@ -28,6 +29,9 @@ pub fn print(output: &mut impl Write, processes: &Processes, process: &Process) 
                 process.label(),
                 short(&session.version)
             )?;
+            if let Some(program) = program(session) {
+                writeln!(output, "  program: {program}")?;
+            }
             for agent in &session.agents {
                 write!(output, "  agent {}: {}", agent.index, short(&agent.name))?;
                 if let Some(node) = agent.node {
@@ -74,6 +78,18 @@ pub fn print(output: &mut impl Write, processes: &Processes, process: &Process) 
         End::Abnormal => {
             writeln!(output, "  abnormal end: there is no summary, so this is counted from its records")
         }
+    }
+}
+
+/// The command line as a shell would take it, and the rank, as far as they are known.
+fn program(session: &Session) -> Option<String> {
+    let words = session.command.as_deref().unwrap_or_default();
+    let line = words.iter().map(|word| name_of(word).to_string()).collect::<Vec<_>>().join(" ");
+    let rank = session.rank.as_deref().map(|rank| format!("rank {}", short(rank)));
+    match (line.is_empty(), rank) {
+        (true, rank) => rank,
+        (false, None) => Some(short(&line)),
+        (false, Some(rank)) => Some(format!("{} ({rank})", short(&line))),
     }
 }
 
