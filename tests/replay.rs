@@ -363,6 +363,23 @@ fn mappings_on_newest() {
     );
 }
 
+/// What only a peer may write is not put back: kernels of the peer that add to it run once.
+#[test]
+fn memory_of_another_gpu_that_is_mapped_for_this_one_alone_declines_on_newest() {
+    let run = five_passes(&Victim::with_hsa("peer_mapping", Release::Newest).on_gpus("2"));
+    for (kernel, said) in [
+        ("put", "leads to memory that others may write"),
+        ("add", "leads to memory that others may write"),
+        ("add_by_table", "of memory that others may write"),
+    ] {
+        let dispatch = run.report().of_kernel(kernel, 1)[0];
+        let untracked = (Outcome::Declined, Some(Reason::UntrackedMemory));
+        assert_eq!((dispatch.outcome, dispatch.reason), untracked, "{run}");
+        assert!(dispatch.detail.as_deref().unwrap_or_default().contains(said), "{run}");
+    }
+    replayed(run.report().of_kernel("take", 1)[0], PASSES);
+}
+
 fn print(release: Release) {
     let run = hip("print", release);
     let dispatch = run.report().of_kernel("speak", 1)[0];

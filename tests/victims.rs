@@ -147,6 +147,7 @@ victims! {
 
     assertion on oldest stable testing newest: |name, release| hip(name, release).that_aborts();
     peers on oldest stable testing newest: |name, release| hip(name, release).on_gpus("2");
+    peer_mapping on newest: |name, release| Victim::with_hsa(name, release).on_gpus("2");
     modules on oldest stable testing newest: |name, release| Victim::hip_with_kernels(name, "increment", release);
     dispatch_time on oldest stable testing newest: |name, release| Victim::hsa(name, "increment", release);
 

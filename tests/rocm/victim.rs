@@ -51,6 +51,11 @@ impl Victim {
         Self::compiled(name, release, release.target(), options)
     }
 
+    /// A HIP program that calls HSA too.
+    pub fn with_hsa(name: &str, release: Release) -> Self {
+        Self::compiled(name, release, release.target(), &["-O3", "-lhsa-runtime64"])
+    }
+
     fn compiled(name: &str, release: Release, target: &'static str, options: &[&str]) -> Self {
         let source = format!("{name}.hip");
         let architecture = format!("--offload-arch={target}");

@@ -10,12 +10,13 @@ use crate::all;
 use crate::rocm::{Launch, Release, Victim};
 
 /// The victims whose dispatches may be declined, and why: what the program does asks for it (docs/limits.md).
-const DECLINED: [(&str, Reason); 9] = [
+const DECLINED: [(&str, Reason); 10] = [
     // Memory that is not put back: managed, of the host, of another GPU.
     ("hidden_pointers", Reason::UntrackedMemory),
     ("witness", Reason::UntrackedMemory),
     ("managed", Reason::UntrackedMemory),
     ("peers", Reason::UntrackedMemory),
+    ("peer_mapping", Reason::UntrackedMemory),
     // Kernels that talk to the host.
     ("print", Reason::Hostcall),
     ("assertion", Reason::Hostcall),

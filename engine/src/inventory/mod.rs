@@ -42,12 +42,27 @@ pub(crate) struct Record {
 impl Record {
     /// Why it is not captured, if so.
     pub(crate) fn exclusion(&self) -> Option<Exclusion> {
-        let by_kind = self.exclusion.or_else(|| self.region.exclusion());
+        let found = self.region.exclusion();
+        let by_kind = match self.exclusion {
+            // Others may write where its own agent may not.
+            Some(Exclusion::NoAccess) => found.or(self.exclusion),
+            kind => kind.or(found),
+        };
         match self.region.asked() {
             Some(Asked::Exclude) => by_kind.or(Some(Exclusion::Program)),
             // The program answers for it that nobody else writes there during a window.
             Some(Asked::Include) if self.exclusion == Some(Exclusion::FineGrained) => self.region.exclusion(),
             _ => by_kind,
+        }
+    }
+
+    /// Whether an agent's kernels may write there although no window of the agent puts it back.
+    pub(crate) fn is_unrestored(&self, agent: Agent) -> bool {
+        match self.exclusion() {
+            // The program answers for what it leaves out.
+            Some(Exclusion::Program) => false,
+            Some(Exclusion::NoAccess) | None => self.region.owner != agent,
+            Some(_) => true,
         }
     }
 }
@@ -158,10 +173,7 @@ impl Inventory {
     pub(crate) fn unrestored(&self, agent: Agent) -> Vec<Record> {
         let records = self.records.read();
         let overlays = self.overlays.read();
-        let is_outside = |record: &&Record| match record.exclusion() {
-            Some(exclusion) => !matches!(exclusion, Exclusion::NoAccess | Exclusion::Program),
-            None => record.region.owner != agent,
-        };
+        let is_outside = |record: &&Record| record.is_unrestored(agent);
         records.values().chain(overlays.iter()).filter(is_outside).cloned().collect()
     }
 

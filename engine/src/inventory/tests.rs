@@ -148,6 +148,20 @@ fn a_mapping_is_captured_while_its_agent_may_write_there() {
 }
 
 #[test]
+fn a_mapping_that_only_a_peer_may_write_is_memory_that_others_write() {
+    let inventory = inventory();
+    let unrestored = |agent| inventory.unrestored(agent).iter().map(Record::exclusion).collect::<Vec<_>>();
+    map(&inventory, 0x1000, 0x100, 1);
+    assert_eq!(unrestored(GPU), [], "its own agent cannot write there");
+    assert_eq!(unrestored(PEER), [Some(Exclusion::NoAccess)], "nor put back what another agent owns");
+    inventory.access(0x1000..0x1100, Access { agent: PEER, writes: true });
+    assert_eq!(exclusion(&inventory, 0x1000), Some(Exclusion::SharedOut));
+    for agent in [GPU, PEER] {
+        assert_eq!(unrestored(agent), [Some(Exclusion::SharedOut)]);
+    }
+}
+
+#[test]
 fn access_by_allocation_opens_a_row_of_adjoining_mappings() {
     let inventory = inventory();
     for (physical, address) in [(1, 0x1000), (2, 0x1100), (3, 0x1300)] {

@@ -9,7 +9,7 @@
 //! computes otherwise (an offset from a base, a tagged or packed word) is not found. Both are in `docs/limits.md`.
 
 use super::decide::Arguments;
-use super::untracked::describe;
+use super::untracked::describe_record;
 use super::{Refusal, Window};
 use crate::copy::Mover;
 use crate::host_memory::HostMemory;
@@ -244,10 +244,8 @@ impl<'a> Search<'a> {
         });
         let captured =
             plan.regions.iter().enumerate().map(|(at, region)| (range(region), Target::Captured(at)));
-        let unrestored = outside.iter().map(|record| {
-            let what = record.exclusion().map_or("memory of another agent", describe);
-            (range(&record.region), Target::Unrestored(what))
-        });
+        let unrestored =
+            outside.iter().map(|record| (range(&record.region), Target::Unrestored(describe_record(record))));
         Self {
             plan,
             targets: Targets::new(captured.chain(aliases).chain(unrestored).chain(others).collect()),

@@ -8,7 +8,7 @@
 
 use super::decide::Pointer;
 use super::{Refusal, Window};
-use crate::inventory::{Exclusion, Region};
+use crate::inventory::{Exclusion, Record, Region};
 use crate::sync::Arc;
 use code_object::{Access, AddressSpace, Argument, ValueKind};
 use hsa_replay_contract::{Allow, Reason};
@@ -78,13 +78,7 @@ impl Window<'_> {
     fn unrestored(&self, address: u64, modules: &[Arc<Region>], is_pointer: bool) -> Option<&'static str> {
         let inside = |address: u64| {
             let record = self.process.inventory.find(address)?;
-            Some(match record.exclusion() {
-                // The program answers for what it leaves out.
-                Some(Exclusion::NoAccess | Exclusion::Program) => None,
-                Some(exclusion) => Some(describe(exclusion)),
-                None if record.region.owner == self.agent.agent => None,
-                None => Some("memory of another agent"),
-            })
+            Some(record.is_unrestored(self.agent.agent).then(|| describe_record(&record)))
         };
         let in_module = |address: u64| modules.iter().any(|region| region.contains(address)).then_some(None);
         let at = |address: u64| inside(address).or_else(|| in_module(address));
@@ -108,6 +102,14 @@ pub(super) fn is_read_only(argument: &Argument) -> bool {
         || argument.access == Some(Access::ReadOnly)
         || argument.address_space == Some(AddressSpace::Constant)
         || argument.is_const
+}
+
+/// What memory is that a window does not put back.
+pub(super) fn describe_record(record: &Record) -> &'static str {
+    match record.exclusion() {
+        Some(Exclusion::NoAccess) | None => "memory of another agent",
+        Some(exclusion) => describe(exclusion),
+    }
 }
 
 pub(super) fn describe(exclusion: Exclusion) -> &'static str {
