@@ -4,6 +4,9 @@
 //! noted first, and from then on the window puts nothing back any more. But a copy of the window's own may be under way at that
 //! very moment, and end after the intruder's: so an intruder that finds one leaves its bytes here, and the worker writes them
 //! once more when its own copies have ended. Nobody waits but the worker.
+//!
+//! Whoever opens memory to others comes here too, since those may write as soon as the call has returned: it waits until the window
+//! has put that memory back. Where it may not wait, the window says that it may have undone what they wrote.
 
 use crate::sync::{Condvar, Mutex};
 use std::ops::Range;
@@ -14,6 +17,8 @@ use std::time::Instant;
 pub(crate) struct Intrusions {
     state: Mutex<State>,
     delivered: Condvar,
+    /// The window does not write any more.
+    written: Condvar,
 }
 
 #[derive(Debug, Default)]
@@ -33,6 +38,23 @@ struct State {
     kept: Vec<Kept>,
     /// Bytes of an intruder are not known, and may be undone.
     lost: bool,
+    /// Memory was opened to others while it was being written.
+    opened: bool,
+    /// How often a window has ended to write.
+    rounds: u64,
+}
+
+impl State {
+    /// An empty range, of a call that only reads, overlaps nothing wherever it lies.
+    fn writes_to(&self, range: &Range<u64>) -> bool {
+        let overlaps = |writing: &Range<u64>| range.start.max(writing.start) < range.end.min(writing.end);
+        self.writing.iter().any(overlaps)
+    }
+
+    fn stop_writing(&mut self) {
+        self.writing.clear();
+        self.rounds += 1;
+    }
 }
 
 /// What an intruder copied.
@@ -51,6 +73,8 @@ pub(crate) enum Written {
     Nothing,
     /// What they copied is not known.
     Lost,
+    /// Others may have written there, and nobody knows what.
+    Opened,
 }
 
 /// The promise of an intruder to leave its bytes.
@@ -62,8 +86,36 @@ pub(crate) struct Ticket {
 impl Intrusions {
     /// A window begins.
     pub(crate) fn begin_window(&self) {
+        self.give_up();
         let mut state = self.state.lock();
-        *state = State { window: state.window + 1, ..State::default() };
+        *state = State { window: state.window, rounds: state.rounds, ..State::default() };
+    }
+
+    /// The window does not write, or not any more: what intruders leave is not written again.
+    pub(crate) fn give_up(&self) {
+        let mut state = self.state.lock();
+        // Their tickets are of a window that is over.
+        state.window += 1;
+        state.expected = 0;
+        state.kept.clear();
+        state.stop_writing();
+        drop(state);
+        self.written.notify_all();
+    }
+
+    /// Memory in a range was opened to others just now. Waits until the window does not write there; a thread that may not wait goes
+    /// on at once.
+    pub(crate) fn open(&self, range: &Range<u64>, may_wait: bool) {
+        let mut state = self.state.lock();
+        let round = state.rounds;
+        // A window that begins to write later knows that it may not write there.
+        while state.rounds == round && state.writes_to(range) {
+            if !may_wait {
+                state.opened = true;
+                return;
+            }
+            self.written.wait(&mut state);
+        }
     }
 
     /// Whether somebody copied during the window.
@@ -84,11 +136,7 @@ impl Intrusions {
         state.any = true;
         state.ranges.extend(range.filter(|range| !range.is_empty()).cloned());
         state.anywhere |= range.is_none();
-        // An empty range, of a call that only reads, overlaps nothing wherever it lies.
-        let overlaps = |writing: &Range<u64>, range: &Range<u64>| {
-            range.start.max(writing.start) < range.end.min(writing.end)
-        };
-        let touched = state.writing.iter().any(|writing| range.is_none_or(|range| overlaps(writing, range)));
+        let touched = range.map_or(!state.writing.is_empty(), |range| state.writes_to(range));
         touched.then(|| {
             state.expected += 1;
             Ticket { window: state.window }
@@ -145,8 +193,15 @@ impl Intrusions {
             state.writing.extend(ranges);
             return Written::Again(kept);
         }
-        state.writing.clear();
-        if state.lost { Written::Lost } else { Written::Nothing }
+        state.stop_writing();
+        let written = match (state.lost, state.opened) {
+            (true, _) => Written::Lost,
+            (false, true) => Written::Opened,
+            (false, false) => Written::Nothing,
+        };
+        drop(state);
+        self.written.notify_all();
+        written
     }
 }
 
@@ -207,6 +262,72 @@ mod tests {
             intrusions.lose(&ticket);
             assert!(intrusions.begin_writing(somewhere()));
             assert_eq!(intrusions.end_writing(now()), Written::Nothing);
+        }
+    }
+
+    #[test]
+    fn memory_opened_on_a_thread_that_may_not_wait_is_said_if_it_was_being_written() {
+        let intrusions = Intrusions::default();
+        intrusions.begin_window();
+        intrusions.open(&(0..10), false);
+        assert!(intrusions.begin_writing(somewhere()));
+        intrusions.open(&(10..20), false);
+        assert_eq!(intrusions.end_writing(now()), Written::Nothing);
+        assert!(intrusions.begin_writing(somewhere()), "opening memory is no copy");
+        intrusions.open(&(9..20), false);
+        assert_eq!(intrusions.end_writing(now()), Written::Opened);
+        intrusions.begin_window();
+        assert!(intrusions.begin_writing(somewhere()));
+        assert_eq!(intrusions.end_writing(now()), Written::Nothing, "that was the window before");
+    }
+
+    #[test]
+    fn what_is_left_for_a_window_that_gave_up_writing_is_not_written() {
+        let intrusions = Intrusions::default();
+        intrusions.begin_window();
+        assert!(intrusions.begin_writing(somewhere()));
+        let ticket = intrusions.intrude(Some(&(0..1))).expect("is wanted");
+        intrusions.give_up();
+        intrusions.deliver(&ticket, Some(Kept { address: 0, bytes: vec![1] }));
+        intrusions.go_on_writing(somewhere());
+        assert_eq!(intrusions.end_writing(now()), Written::Nothing);
+    }
+
+    /// Memory of four bytes: a window writes zeros over all of it unless it was opened to others, who write at once when it is.
+    #[test]
+    fn whenever_memory_is_opened_what_others_write_then_stays() {
+        use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+        let intrusions = Intrusions::default();
+        let memory: [AtomicU8; 4] = Default::default();
+        let put = |value| {
+            for byte in &memory {
+                byte.store(value, Ordering::SeqCst);
+                std::thread::yield_now();
+            }
+        };
+        for round in 1..2000_u32 {
+            let number = 1 + u8::try_from(round % 200).expect("small");
+            intrusions.begin_window();
+            let opened = AtomicBool::new(false);
+            std::thread::scope(|scope| {
+                let opener = scope.spawn(|| {
+                    opened.store(true, Ordering::Release);
+                    intrusions.open(&(1..3), true);
+                    put(number);
+                });
+                if round % 3 == 0 {
+                    std::thread::yield_now();
+                }
+                assert!(intrusions.begin_writing(vec![0..2, 2..4]));
+                if opened.load(Ordering::Acquire) {
+                    intrusions.give_up();
+                } else {
+                    put(0);
+                    assert_eq!(intrusions.end_writing(now()), Written::Nothing);
+                }
+                opener.join().expect("no panic");
+            });
+            assert!(memory.iter().all(|byte| byte.load(Ordering::SeqCst) == number), "in round {round}");
         }
     }
 

@@ -7,11 +7,11 @@ use hsa_replay_engine::handles::Agent;
 use hsa_sys::{HSA_STATUS_SUCCESS, hsa_agent_t, hsa_amd_ipc_memory_t, hsa_status_t};
 
 use crate::forward::real;
-use crate::life;
+use crate::{event_thread, life};
 
 fn exported(status: hsa_status_t, address: *const c_void) -> hsa_status_t {
     if status == HSA_STATUS_SUCCESS {
-        life::with(|engine| engine.memory_exported(address.addr() as u64));
+        life::with(|engine| engine.memory_exported(address.addr() as u64, event_thread::may_wait()));
     }
     status
 }
@@ -28,7 +28,8 @@ pub unsafe extern "C" fn hsa_amd_agents_allow_access(
         // SAFETY: the call has succeeded with this many agents.
         let agents = unsafe { slice::from_raw_parts(agents, num_agents as usize) };
         for agent in agents {
-            life::with(|engine| engine.memory_opened(address.addr() as u64, Agent(agent.handle)));
+            let (address, agent) = (address.addr() as u64, Agent(agent.handle));
+            life::with(|engine| engine.memory_opened(address, agent, event_thread::may_wait()));
         }
     }
     status

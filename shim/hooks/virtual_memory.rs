@@ -173,7 +173,7 @@ pub unsafe extern "C" fn hsa_amd_vmem_export_shareable_handle(
             physical.mappings.clone()
         });
         for address in mappings {
-            life::with(|engine| engine.memory_exported(address));
+            life::with(|engine| engine.memory_exported(address, event_thread::may_wait()));
         }
     }
     status
@@ -201,7 +201,7 @@ pub unsafe extern "C" fn hsa_amd_vmem_map(
         life::with(|engine| {
             engine.memory_allocated(&Allocation { address, bytes: size as u64, source });
             if exported {
-                engine.memory_exported(address);
+                engine.memory_exported(address, event_thread::may_wait());
             }
         });
     }
@@ -291,10 +291,10 @@ pub unsafe extern "C" fn hsa_amd_vmem_set_access(
         .filter(|access| !access.writes)
         .filter_map(|access| life::with(|engine| engine.memory_closing(base, bytes, access.agent, may_wait)))
         .collect();
-    let told = move |status, closings: &[Closing]| {
+    let told = move |status, closings: &[Closing], may_wait| {
         if status == HSA_STATUS_SUCCESS {
             for access in accesses {
-                life::with(|engine| engine.memory_access(base, bytes, access));
+                life::with(|engine| engine.memory_access(base, bytes, access, may_wait));
             }
         } else if refused(status) {
             for closing in closings {
@@ -311,7 +311,8 @@ pub unsafe extern "C" fn hsa_amd_vmem_set_access(
             if status != HSA_STATUS_SUCCESS {
                 tracing::warn!("access could not be changed after a copy of the memory: status {status:#x}");
             }
-            told(status, closings);
+            // Perhaps on the thread of the window that was at the memory.
+            told(status, closings, false);
             drop(pending);
         };
         life::with(|engine| engine.close_later(closings, call));
@@ -319,7 +320,7 @@ pub unsafe extern "C" fn hsa_amd_vmem_set_access(
     }
     // SAFETY: the caller's obligations are passed on.
     let status = unsafe { real!(hsa_amd_vmem_set_access)(address, size, list, count) };
-    told(status, &closings);
+    told(status, &closings, may_wait);
     status
 }
 

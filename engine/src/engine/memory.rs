@@ -214,18 +214,20 @@ impl Engine {
         self.process.inventory.reopen(&closing.closed);
     }
 
-    /// After `hsa_amd_vmem_set_access`, which acts on the mappings that begin in the range.
-    pub fn memory_access(&self, address: u64, bytes: u64, access: Access) {
+    /// After `hsa_amd_vmem_set_access`, which acts on the mappings that begin in the range. As [`Engine::memory_exported`] where
+    /// another agent may write there now.
+    pub fn memory_access(&self, address: u64, bytes: u64, access: Access, may_wait: bool) {
         if !self.is_stopped() {
-            self.process.inventory.access(address..address.saturating_add(bytes), access);
+            let range = address..address.saturating_add(bytes);
+            self.opened(self.process.inventory.access(range, access), may_wait);
         }
     }
 
     /// After `hsa_amd_agents_allow_access`: the agent may write to the allocation that holds the address. For a mapping it may
-    /// write to those behind it too, as long as they adjoin.
-    pub fn memory_opened(&self, address: u64, agent: Agent) {
+    /// write to those behind it too, as long as they adjoin. As [`Engine::memory_exported`] if it is another agent than the memory's.
+    pub fn memory_opened(&self, address: u64, agent: Agent, may_wait: bool) {
         if !self.is_stopped() {
-            self.process.inventory.open(address, agent);
+            self.opened(self.process.inventory.open(address, agent), may_wait);
         }
     }
 
@@ -253,10 +255,21 @@ impl Engine {
     }
 
     /// After `hsa_amd_ipc_memory_create`, `hsa_amd_portable_export_dmabuf` and the other exports out of the process: others may
-    /// write the memory while a window is open. The address may lie inside an allocation.
-    pub fn memory_exported(&self, address: u64) {
+    /// write the memory while a window is open, as soon as the application has the result. The address may lie inside an allocation.
+    /// A thread that `may_wait` waits for a window that is putting the memory back just now; beside one that may not, the window says
+    /// that it may have undone what others wrote.
+    pub fn memory_exported(&self, address: u64, may_wait: bool) {
         if !self.is_stopped() {
-            self.process.inventory.export(address);
+            self.opened(self.process.inventory.export(address), may_wait);
+        }
+    }
+
+    /// Others may write this memory now, and no window begins to put it back any more.
+    fn opened(&self, range: Option<Range<u64>>, may_wait: bool) {
+        // A callback of the tool runs between the steps of a window.
+        let may_wait = may_wait && !tool::is_called();
+        for range in range {
+            self.agents.iter().for_each(|agent| agent.fence.intrusions.open(&range, may_wait));
         }
     }
 }

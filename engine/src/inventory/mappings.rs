@@ -137,49 +137,55 @@ impl Inventory {
         }
     }
 
-    /// An agent was given access to the mappings that begin in a range, or it was taken away.
-    pub(crate) fn access(&self, range: Range<u64>, access: Access) {
+    /// An agent was given access to the mappings that begin in a range, or it was taken away. As [`Inventory::open`].
+    pub(crate) fn access(&self, range: Range<u64>, access: Access) -> Option<Range<u64>> {
         let mut records = self.records.write();
+        let mut opened = None;
         for record in records.range_mut(range).map(|(_, record)| record) {
-            self.set_access(record, access);
+            opened = self.set_access(record, access).or(opened);
         }
         share_exclusions(&records);
+        opened
     }
 
-    fn set_access(&self, record: &mut Record, Access { agent, writes }: Access) {
+    /// Gives where a window may be at the memory, if others may write it now.
+    fn set_access(&self, record: &mut Record, Access { agent, writes }: Access) -> Option<Range<u64>> {
         if !record.is_mapping() {
-            return;
+            return None;
         }
         if agent != record.region.owner {
             if writes && self.classifier.is_gpu(agent) {
                 record.region.exclude(Exclusion::SharedOut);
+                return Some(record.reach());
             }
         } else if let Some(Exclusion::NoAccess | Exclusion::Unknown) | None = record.exclusion {
             record.exclusion = (!writes).then_some(Exclusion::NoAccess);
         }
+        None
     }
 
-    /// An agent may write to the allocation at an address, or to a row of adjoining mappings from there on.
-    pub(crate) fn open(&self, address: u64, agent: Agent) {
-        let Some(first) = self.find(address) else {
-            return;
-        };
+    /// An agent may write to the allocation at an address, or to a row of adjoining mappings from there on. Gives where a window
+    /// may be at that memory, if the agent is another one than its own.
+    pub(crate) fn open(&self, address: u64, agent: Agent) -> Option<Range<u64>> {
+        let first = self.find(address)?;
         if !first.is_mapping() {
-            if self.classifier.is_gpu(agent) && agent != first.region.owner {
+            let others = self.classifier.is_gpu(agent) && agent != first.region.owner;
+            return others.then(|| {
                 self.exclude(&first.region, Exclusion::SharedOut);
-            }
-            return;
+                first.reach()
+            });
         }
-        let mut next = first.region.base;
+        let (mut next, mut opened) = (first.region.base, None);
         let mut records = self.records.write();
         for (base, record) in records.range_mut(first.region.base..) {
             if *base != next || !record.is_mapping() {
                 break;
             }
             next = record.region.end();
-            self.set_access(record, Access { agent, writes: true });
+            opened = self.set_access(record, Access { agent, writes: true }).or(opened);
         }
         share_exclusions(&records);
+        opened
     }
 
     /// Excludes memory for good, at all addresses at which it is mapped.

@@ -56,6 +56,11 @@ impl Record {
         }
     }
 
+    /// The addresses by which a window may be at this memory: that of a mapping may be captured by another one.
+    fn reach(&self) -> Range<u64> {
+        if self.region.physical().is_some() { 0..u64::MAX } else { self.region.base..self.region.end() }
+    }
+
     /// Whether an agent's kernels may write there although no window of the agent puts it back.
     pub(crate) fn is_unrestored(&self, agent: Agent) -> bool {
         match self.exclusion() {
@@ -138,11 +143,11 @@ impl Inventory {
         self.records.write().entry(base).or_insert(record);
     }
 
-    /// Memory was exported to others.
-    pub(crate) fn export(&self, address: u64) {
-        if let Some(record) = self.find(address) {
-            self.exclude(&record.region, Exclusion::SharedOut);
-        }
+    /// Memory was exported to others. Gives where a window may be at it.
+    pub(crate) fn export(&self, address: u64) -> Option<Range<u64>> {
+        let record = self.find(address)?;
+        self.exclude(&record.region, Exclusion::SharedOut);
+        Some(record.reach())
     }
 
     /// The program asks for the allocation at an address to be captured or left out. `None`: no allocation is known there;

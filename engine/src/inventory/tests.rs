@@ -217,9 +217,9 @@ fn whatever_changes_what_is_captured_changes_the_version() {
         ("taken in by the program", &|| assert_eq!(inventory.ask(0x5000, Asked::Include), Some(true))),
         ("found to hold arguments", &|| assert!(inventory.mark_kernarg(0x5010).is_some())),
         ("another", &|| allocate(&inventory, 0x6000, 0x100)),
-        ("exported", &|| inventory.export(0x6000)),
+        ("exported", &|| _ = inventory.export(0x6000)),
         ("another", &|| allocate(&inventory, 0x7000, 0x100)),
-        ("opened to another GPU", &|| inventory.open(0x7000, PEER)),
+        ("opened to another GPU", &|| _ = inventory.open(0x7000, PEER)),
         ("another", &|| allocate(&inventory, 0x8000, 0x100)),
         ("freed", &|| assert!(inventory.remove(0x8000, true).is_some())),
         ("mapped and opened", &|| {
@@ -231,7 +231,7 @@ fn whatever_changes_what_is_captured_changes_the_version() {
             inventory.unmapped(&inventory.unmap(&part, true), &part, Unmapped::Done);
         }),
         ("closed and opened again", &|| inventory.reopen(&inventory.close(all.clone(), GPU, true))),
-        ("opened to another GPU", &|| inventory.access(all.clone(), access(PEER, true))),
+        ("opened to another GPU", &|| _ = inventory.access(all.clone(), access(PEER, true))),
     ];
     for (what, change) in changes {
         let (version, before) = (inventory.version(), inventory.trackable(GPU));
@@ -342,11 +342,11 @@ fn physical_memory_that_others_may_write_by_one_mapping_is_captured_by_none() {
     type Way = (fn(&Inventory), Exclusion);
     let ways: [Way; 4] = [
         (
-            |inventory| inventory.access(0x5000..0x5100, Access { agent: PEER, writes: true }),
+            |inventory| _ = inventory.access(0x5000..0x5100, Access { agent: PEER, writes: true }),
             Exclusion::SharedOut,
         ),
-        (|inventory| inventory.open(0x5010, PEER), Exclusion::SharedOut),
-        (|inventory| inventory.export(0x5010), Exclusion::SharedOut),
+        (|inventory| _ = inventory.open(0x5010, PEER), Exclusion::SharedOut),
+        (|inventory| _ = inventory.export(0x5010), Exclusion::SharedOut),
         (|inventory| _ = inventory.mark_kernarg(0x5010), Exclusion::Kernarg),
     ];
     for (exclude, expected) in ways {

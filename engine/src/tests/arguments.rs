@@ -80,7 +80,7 @@ fn a_value_shows_the_pointers_in_it() {
 fn a_refused_dispatch_shows_which_memory_was_the_reason() {
     let rig = Rig::new();
     let out = rig.allocate(64);
-    rig.engine.memory_exported(out);
+    rig.engine.memory_exported(out, true);
     let record = counted(rig, &[out]);
     assert_eq!(record.outcome, Outcome::Declined);
     let target = &record.arguments.as_ref().expect("were read")[0].points_to[0];

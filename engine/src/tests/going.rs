@@ -1,11 +1,12 @@
 //! Memory and signals that go, or are still in use, while a window is open.
 
 use super::rig::{COUNT, Rig};
-use crate::Unmapped;
-use crate::fake::{Fake, GPU, Operation};
+use crate::fake::{Fake, GPU, Operation, PEER};
 use crate::handles::Executable;
+use crate::inventory::Exclusion;
 use crate::runtime::Runtime;
 use crate::signals::SignalPool;
+use crate::{Access, Unmapped};
 use hsa_replay_contract::{Outcome, Reason};
 use std::sync::Arc;
 
@@ -184,6 +185,66 @@ fn an_unmapping_that_may_not_wait_is_made_when_the_memory_is_put_back() {
     let record = rig.finish().0.remove(0);
     assert_eq!((record.outcome, record.passes.len()), (Outcome::Replayed, 2));
     assert!(record.detail.expect("said").contains("stays mapped"));
+}
+
+/// Opens the memory that a window is putting back, and has others write there as soon as the call has returned. They write the rest of
+/// a line of which the kernel writes the beginning.
+fn opened_while_it_is_put_back(open: fn(&Rig, u64)) {
+    for check in ["0", "1"] {
+        let rig = Rig::beside_another_gpu(&[("CHECK", check)]);
+        rig.fake.set_device_memory(0, 1 << 30);
+        let out = rig.map(1);
+        rig.fake.pause(Operation::CopyToDevice, 0);
+        let queue = rig.queue(16);
+        let counted = queue.dispatch(COUNT, &[out]);
+        rig.fake.wait_for_pause();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                open(&rig, out);
+                rig.fake.machine(|machine| machine.write(out + 32, &[7; 4]));
+            });
+            rig.fake.wait_for("the call's mark", |_| {
+                let record = rig.engine.process.inventory.find(out).expect("is known");
+                record.exclusion() == Some(Exclusion::SharedOut)
+            });
+            // Enough for the others, if nothing keeps them.
+            for _ in 0..10_000 {
+                std::thread::yield_now();
+            }
+            rig.fake.resume();
+        });
+        queue.wait(counted);
+        assert_eq!((rig.u32(out), rig.u32(out + 32)), (1, 0x0707_0707), "what others wrote was undone");
+        let record = rig.finish().0.remove(0);
+        assert_eq!((record.outcome, record.passes.len()), (Outcome::Replayed, 2));
+        assert!(record.detail.expect("said").contains("became memory that others may write"));
+    }
+}
+
+#[test]
+fn memory_opened_to_others_while_it_is_put_back_is_theirs_when_that_has_ended() {
+    opened_while_it_is_put_back(|rig, out| rig.engine.memory_exported(out, true));
+    opened_while_it_is_put_back(|rig, out| rig.engine.memory_opened(out, PEER, true));
+    opened_while_it_is_put_back(|rig, out| {
+        rig.engine.memory_access(out, 4096, Access { agent: PEER, writes: true }, true);
+    });
+}
+
+/// On a thread that may not wait: they may write at once, and what they write may be undone.
+#[test]
+fn memory_opened_to_others_while_it_is_put_back_by_a_thread_that_may_not_wait_taints() {
+    let rig = Rig::new();
+    let out = rig.allocate(64);
+    rig.fake.pause(Operation::CopyToDevice, 0);
+    let queue = rig.queue(16);
+    let counted = queue.dispatch(COUNT, &[out]);
+    rig.fake.wait_for_pause();
+    rig.engine.memory_exported(out, false);
+    rig.fake.resume();
+    queue.wait(counted);
+    let record = rig.finish().0.remove(0);
+    assert_eq!((record.outcome, record.reason), (Outcome::Tainted, Some(Reason::ForeignWrite)));
+    assert!(record.detail.expect("said").contains("opened to others while it was put back"));
 }
 
 /// A pass or a barrier that outlasts its window still decrements it.

@@ -193,7 +193,8 @@ impl Rig {
         let address = self.fake.machine(|machine| machine.allocate(BYTES));
         let source = Source::VirtualMemory { pool: Some(VRAM_POOL), physical, offset: 0 };
         self.engine.memory_allocated(&Allocation { address, bytes: BYTES, source });
-        self.engine.memory_access(address, BYTES, Access { agent: GPU, writes: true });
+        let access = Access { agent: GPU, writes: true };
+        self.engine.memory_access(address, BYTES, access, true);
         address
     }
 

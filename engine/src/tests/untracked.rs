@@ -102,7 +102,7 @@ fn a_word_of_a_structure_counts_in_memory_that_only_the_runtime_knows() {
 fn shared_and_special_device_memory_declines() {
     let rig = Rig::new();
     let data = rig.allocate(64);
-    rig.engine.memory_exported(data);
+    rig.engine.memory_exported(data, true);
     assert!(declined(&scale(rig, data, 0)).contains("others may write"));
     let rig = Rig::new();
     let data = rig.fake.machine(|machine| machine.allocate(64));

@@ -12,7 +12,7 @@ use super::passes::Evidence;
 use super::snapshot::Workspace;
 use super::unreached::{Unreached, Write, without};
 use crate::copy::Mover;
-use crate::inventory::Region;
+use crate::inventory::{Exclusion, Region};
 use crate::store::Plan;
 use hsa_replay_contract::Reason;
 use hsa_replay_contract::record::ContentHash;
@@ -86,7 +86,10 @@ impl Window<'_> {
             base + write.offsets.start..base + write.offsets.end
         });
         self.agent.fence.intrusions.go_on_writing(ranges.collect());
-        let kept = self.put_foreign(plan, workspace, unreached, writes);
+        // Where memory was opened to others before that, they may have written something newer.
+        let is_open = |write: &Write| plan.regions[write.region].exclusion() == Some(Exclusion::SharedOut);
+        let own: Vec<&Write> = writes.iter().copied().filter(|write| !is_open(write)).collect();
+        let kept = self.put_foreign(plan, workspace, unreached, &own) && own.len() == writes.len();
         (kept, self.end_writing(plan, workspace))
     }
 

@@ -231,6 +231,7 @@ fn note_tainted(queue: &SoftQueue, candidate: &Candidate) {
 pub(crate) fn recover(queue: &SoftQueue) {
     let agent = queue.agent();
     let mut forwarder = queue.lock();
+    agent.fence.intrusions.give_up();
     agent.open_gate();
     if let Some(candidate) = forwarder.candidate() {
         match candidate.stage {

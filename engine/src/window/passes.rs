@@ -207,6 +207,10 @@ impl Window<'_> {
         for queue in self.agent.queues() {
             self.mark_parked_kernargs(&queue);
         }
+        self.excluded_since(plan)
+    }
+
+    pub(super) fn excluded_since(&self, plan: &Plan) -> Option<String> {
         plan.regions.iter().find_map(|region| {
             if region.is_gone() {
                 // Freed memory needs no second look; this is still there, by another address or with other rights.

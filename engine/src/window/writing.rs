@@ -26,8 +26,14 @@ impl Window<'_> {
     pub(super) fn begin_writing(&self, plan: &Plan) -> Option<Cut> {
         let others = self.other_addresses(plan);
         let ranges = plan.regions.iter().chain(&others).map(|region| region.base..region.end()).collect();
-        let begun = self.agent.fence.intrusions.begin_writing(ranges);
-        (!begun).then(|| Cut::new(Reason::CopyInFlight, INTRUDED))
+        let intrusions = &self.agent.fence.intrusions;
+        if !intrusions.begin_writing(ranges) {
+            return Some(Cut::new(Reason::CopyInFlight, INTRUDED));
+        }
+        // Whoever opens memory to others from here on waits for the end.
+        let detail = self.excluded_since(plan)?;
+        intrusions.give_up();
+        Some(Cut::new(Reason::UntrackedMemory, detail))
     }
 
     /// The window's copies have ended: writes again what others copied meanwhile. Gives how the window ends when that is lost.
@@ -39,6 +45,12 @@ impl Window<'_> {
                 Written::Nothing => return lost,
                 Written::Lost => {
                     return lost.or_else(|| Some(lost_copy("what it copied may have been undone")));
+                }
+                Written::Opened => {
+                    let what = "memory was opened to others while it was put back, by a thread that may not wait: what they wrote \
+                                may have been undone";
+                    return lost
+                        .or_else(|| Some(Cut { tainted: true, ..Cut::new(Reason::ForeignWrite, what) }));
                 }
                 Written::Again(copies) => {
                     let written = copies.iter().all(|kept| self.write_again(plan, workspace, kept, deadline));
