@@ -36,6 +36,7 @@ pub(crate) enum Operation {
     CreateSignal,
     LoadedCodeObjects,
     PointerFacts,
+    ReadIndex,
 }
 
 /// What happens to an operation instead of its success.

@@ -178,6 +178,10 @@ impl Runtime for Fake {
     }
 
     fn queue_read_index(&self, queue: HardwareQueue) -> u64 {
+        let mut state = self.state.lock();
+        Self::operate(&mut state, Operation::ReadIndex);
+        self.pause_here(&mut state, Operation::ReadIndex);
+        drop(state);
         RealQueue::read_index(queue.0).load(Ordering::SeqCst)
     }
 

@@ -1,7 +1,9 @@
 //! What goes on while an agent drains, and what a drain does not wait for.
 
 use super::rig::{AppQueue, COUNT, Rig, SCALE};
+use crate::fake::Operation;
 use crate::handles::Signal;
+use crate::queue::Stuck;
 use crate::runtime::Runtime;
 use crate::shared_memory::signal_value;
 use hsa_replay_contract::{Dispatch, Outcome, Reason};
@@ -64,6 +66,28 @@ fn under_a_pass_not_even_a_barrier_goes_on() {
     assert_eq!((other.forwarded(), signal_value(passed)), (0, 1), "the doorbell forwards what may go on");
     rig.fake.release();
     other.wait(passed);
+    queue.wait(counted);
+    let (records, _) = rig.finish();
+    assert_eq!(outcome(&records[0]), (Outcome::Replayed, None, 3));
+}
+
+/// One of the queues was full once, so its read index is looked at before the agent drains; meanwhile the program makes another.
+#[test]
+fn a_queue_that_is_made_just_before_an_agent_drains_is_drained() {
+    let rig = rig("1000");
+    let out = rig.allocate(64);
+    let queue = rig.queue(16);
+    rig.engine.agents[0].queues()[0].set_stuck(Stuck::Full(u64::MAX));
+    rig.fake.pause(Operation::ReadIndex, 0);
+    let counted = queue.dispatch(COUNT, &[out]);
+    rig.fake.wait_for_pause();
+    let late = rig.queue(16);
+    let ended = late.dispatch(SCALE, &[]);
+    rig.fake.wait_for_held(rig.kernel(SCALE));
+    rig.fake.resume();
+    wait_for_the_barrier(&rig, &late);
+    assert_eq!((signal_value(ended), signal_value(counted)), (1, 1), "a pass ran beside it");
+    rig.fake.release();
     queue.wait(counted);
     let (records, _) = rig.finish();
     assert_eq!(outcome(&records[0]), (Outcome::Replayed, None, 3));

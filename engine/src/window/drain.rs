@@ -20,12 +20,13 @@ const LOOK: Duration = Duration::from_millis(20);
 impl Window<'_> {
     /// Drains the agent. Meanwhile the gate lets only barriers through.
     pub(super) fn drain(&mut self, forwarder: &mut Forwarder) -> Result<(), Refusal> {
-        let mut unsent = self.agent.queues();
-        if let Some(stuck) = unsent.iter().find(|queue| queue.is_stuck()) {
+        if let Some(stuck) = self.agent.queues().iter().find(|queue| queue.is_stuck()) {
             return Err(stuck_refusal(stuck, "is still stuck"));
         }
         self.agent.fence.intrusions.begin_window();
         self.narrow(Phase::Draining)?;
+        // What a later queue is given stays in software.
+        let mut unsent = self.agent.queues();
         // One may have been forwarded since the first look; from now on none is.
         self.refuse_endless()?;
         let mut pending = Pending::default();
