@@ -73,7 +73,8 @@ hsa_replay_status_t hsa_replay_range_push(const char *name);
 hsa_replay_status_t hsa_replay_range_pop(void);
 
 /* Leaves the allocation that holds this address out of snapshots, from the next window on: it is not put back between passes, so
- * a kernel that writes to it does so once a pass, and dispatches that take it are not declined for that. */
+ * a kernel that writes to it does so once a pass, and dispatches that take it are not declined for that. Their records do not
+ * call them deterministic. */
 hsa_replay_status_t hsa_replay_exclude_memory(const void *address);
 /* Takes it in again. Fine-grained memory of an agent, which is left out by itself, is taken in as well: the program answers for
  * it that nobody else writes there while a kernel is replayed. */

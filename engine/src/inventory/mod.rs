@@ -182,6 +182,17 @@ impl Inventory {
         records.values().chain(overlays.iter()).filter(is_outside).cloned().collect()
     }
 
+    /// What the program leaves out, except by one of several mappings of the same memory.
+    pub(crate) fn left_out(&self) -> Vec<Arc<Region>> {
+        let records = self.records.read();
+        let is_left_out = |record: &&Record| record.exclusion() == Some(Exclusion::Program);
+        let captured = |region: &Region| {
+            records.values().any(|other| other.exclusion().is_none() && other.region.shares_physical(region))
+        };
+        let left_out = records.values().filter(is_left_out).map(|record| &record.region);
+        left_out.filter(|region| region.physical().is_none() || !captured(region)).cloned().collect()
+    }
+
     /// Changes when an answer of [`Inventory::mark_kernarg`] may have become wrong.
     pub(crate) fn kernarg_epoch(&self) -> u64 {
         self.kernarg_epoch.load(Ordering::Acquire)

@@ -5,7 +5,7 @@ use crate::code::MAX_SEGMENT;
 use crate::fake::{KERNARG_POOL, VRAM_POOL, argument};
 use crate::handles::Executable;
 use crate::runtime::Runtime;
-use crate::{Allocation, Source};
+use crate::{Allocation, Named, Source};
 use hsa_replay_contract::{Allow, Dispatch, Outcome, Reason};
 
 /// Runs `scale(data, input, by, n)` once with these pointers.
@@ -345,4 +345,41 @@ fn a_queue_that_is_found_in_memory_declines() {
     queue.run(SCALE, &[table, 0]);
     let detail = declined(&rig.finish().0.remove(0));
     assert!(detail.ends_with("of a queue"), "{detail}");
+}
+
+/// The program leaves memory out, and `scale` takes it or finds its address.
+fn with_memory_left_out(arguments: impl FnOnce(&Rig, u64) -> [u64; 2]) -> Dispatch {
+    let rig = Rig::new();
+    let memory = rig.allocate(64);
+    let arguments = arguments(&rig, memory);
+    assert_eq!(rig.engine.capture(memory + 8, false), Named::Done);
+    scale(rig, arguments[0], arguments[1])
+}
+
+#[test]
+fn memory_that_the_program_leaves_out_gives_no_verdict_where_the_kernel_may_write_it() {
+    for (record, said) in [
+        (with_memory_left_out(|_, memory| [memory + 8, 0]), "argument 0"),
+        (with_memory_left_out(|_, memory| [memory + 64, 0]), "argument 0"),
+        (with_memory_left_out(|rig, memory| [words(rig, &[0, memory + 8]), 0]), "leads to the word at"),
+    ] {
+        assert_eq!((record.outcome, record.deterministic), (Outcome::Replayed, None), "{record:?}");
+        let detail = record.detail.expect("says what is not covered");
+        assert!(detail.contains(said) && detail.contains("memory that the program leaves out"), "{detail}");
+        assert!(detail.ends_with("hashes and writes speak of captured memory only"), "{detail}");
+    }
+}
+
+#[test]
+fn memory_that_the_program_leaves_out_is_no_matter_to_other_kernels() {
+    for record in [
+        with_memory_left_out(|_, memory| [0, memory]),
+        with_memory_left_out(|rig, memory| {
+            words(rig, &[memory]);
+            [rig.allocate(64), 0]
+        }),
+    ] {
+        let ended = (record.outcome, record.deterministic, record.detail.clone());
+        assert_eq!(ended, (Outcome::Replayed, Some(true), None), "{record:?}");
+    }
 }

@@ -1,6 +1,7 @@
 //! What can be decided about a dispatch before anything is touched.
 
 use super::hostcall::HostcallBuffer;
+use super::untracked::is_read_only;
 use super::{Refusal, Window};
 use crate::copy::{Copied, Mover};
 use crate::endless::Endless;
@@ -27,6 +28,8 @@ pub(super) struct Pointer {
     /// 0-based index of the explicit argument.
     pub(super) argument: u32,
     pub(super) address: u64,
+    /// The compiler has proved, or the program says, that the kernel does not write through it.
+    pub(super) is_read_only: bool,
 }
 
 impl Window<'_> {
@@ -213,7 +216,8 @@ fn pointers(metadata: &code_object::Kernel, kernarg: &[u8]) -> Vec<Pointer> {
         let end = explicit.offset.saturating_add(explicit.size).min(kernarg.len() as u64);
         let words = (explicit.offset..).step_by(step).take_while(|offset| offset + 8 <= end);
         let addresses = words.filter_map(|offset| word(kernarg, offset)).filter(|&address| address != 0);
-        pointers.extend(addresses.map(|address| Pointer { argument, address }));
+        let is_read_only = is_read_only(explicit);
+        pointers.extend(addresses.map(|address| Pointer { argument, address, is_read_only }));
     }
     pointers
 }

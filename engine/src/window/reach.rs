@@ -9,7 +9,8 @@
 //! computes otherwise (an offset from a base, a tagged or packed word) is not found. Both are in `docs/limits.md`.
 
 use super::decide::Arguments;
-use super::untracked::describe_record;
+use super::finish::say;
+use super::untracked::{describe, describe_record};
 use super::{Refusal, Window};
 use crate::copy::Mover;
 use crate::host_memory::HostMemory;
@@ -33,6 +34,8 @@ enum Target {
     Captured(usize),
     /// To memory that is not put back.
     Unrestored(&'static str),
+    /// To memory that is not put back because the program answers for it.
+    LeftOut,
 }
 
 /// All that a word can lead to, by address.
@@ -64,8 +67,19 @@ struct Search<'a> {
     next: BTreeSet<usize>,
     /// The first word found that leads out of captured memory.
     found: Option<Found>,
+    /// The first word found that leads to memory which the program leaves out.
+    left_out: Option<Found>,
     /// How much was looked through.
     bytes: u64,
+}
+
+/// Where the pointers of a kernel lead.
+#[derive(Debug)]
+pub(super) struct Reach {
+    /// Which regions of the plan they lead to.
+    pub(super) regions: Vec<bool>,
+    /// They lead to memory that the program leaves out, of which no pass tells.
+    pub(super) left_out: bool,
 }
 
 /// A word that leads out of captured memory.
@@ -78,7 +92,7 @@ struct Found {
 }
 
 impl Window<'_> {
-    /// Follows the kernel's pointers and gives which regions they lead to. Refuses a kernel that can reach pointers to memory
+    /// Follows the kernel's pointers and gives where they lead. Refuses a kernel that can reach pointers to memory
     /// which is not put back.
     pub(super) fn follow(
         &mut self,
@@ -86,33 +100,40 @@ impl Window<'_> {
         plan: &Plan,
         store: &mut dyn Store,
         mover: &Mover<'_>,
-    ) -> Result<Vec<bool>, Refusal> {
-        // A single pass is never run from memory that another one left.
+    ) -> Result<Reach, Refusal> {
+        // A single pass is never run from memory that another one left, and gives no verdict.
         if self.plan.most() == 1 {
-            return Ok(vec![true; plan.regions.len()]);
+            return Ok(Reach { regions: vec![true; plan.regions.len()], left_out: false });
         }
         let outside = self.process.inventory.unrestored(self.agent.agent);
         let mappings = self.process.inventory.mappings(self.agent.agent);
         let queues = self.agent.queues();
         // Who finds a queue may enqueue: its packets would run once for each pass.
         let queues = queues.iter().map(|queue| (queue.object().range(), Target::Unrestored("a queue")));
-        let mut search = Search::new(plan, &outside, &mappings, queues);
+        let left_out = self.process.inventory.left_out();
+        let left_out = left_out.iter().map(|region| (range(region), Target::LeftOut));
+        let mut search = Search::new(plan, &outside, &mappings, queues.chain(left_out));
+        let mut left_out = None;
         for pointer in &arguments.pointers {
             let root = Root::Argument(pointer.argument);
             match search.targets.find(pointer.address) {
                 Some(Target::Captured(region)) => search.reach(region, root),
+                Some(Target::LeftOut) if pointer.is_read_only => {}
+                Some(Target::LeftOut) => {
+                    left_out.get_or_insert_with(|| self.led(root, pointer.address));
+                }
                 // Accepted, so the kernel only reads there, or it is allowed.
                 Some(Target::Unrestored(_)) => {
                     self.search_host(&mut search, &outside, pointer.address, root)?;
                 }
                 // One past the end of an array belongs to the array.
-                None => {
-                    if let Some(Target::Captured(region)) =
-                        search.targets.find(pointer.address.wrapping_sub(1))
-                    {
-                        search.reach(region, root);
+                None => match search.targets.find(pointer.address.wrapping_sub(1)) {
+                    Some(Target::Captured(region)) => search.reach(region, root),
+                    Some(Target::LeftOut) if !pointer.is_read_only => {
+                        left_out.get_or_insert_with(|| self.led(root, pointer.address));
                     }
-                }
+                    _ => {}
+                },
             }
         }
         // Where they lead out of captured memory is the language runtime's affair: the user has let the kernel talk to it.
@@ -123,8 +144,12 @@ impl Window<'_> {
         }
         let own = self.kernel.loaded.as_ref().map(|loaded| loaded.executable);
         for address in own.map(|own| self.process.code.defined(own)).unwrap_or_default() {
-            if let Some(Target::Captured(region)) = search.targets.find(address) {
-                search.reach(region, Root::Module);
+            match search.targets.find(address) {
+                Some(Target::Captured(region)) => search.reach(region, Root::Module),
+                Some(Target::LeftOut) => {
+                    left_out.get_or_insert_with(|| self.led(Root::Module, address));
+                }
+                Some(Target::Unrestored(_)) | None => {}
             }
         }
         for (at, region) in plan.regions.iter().enumerate() {
@@ -149,7 +174,34 @@ impl Window<'_> {
             let sentence = self.sentence(found, plan);
             self.refuse_unless_allowed(sentence)?;
         }
-        Ok(search.roots.iter().map(Option::is_some).collect())
+        let left_out = left_out.or_else(|| Some(self.sentence(search.left_out.as_ref()?, plan)));
+        if let Some(sentence) = &left_out {
+            say(&mut self.record, format!("{sentence}: hashes and writes speak of captured memory only"));
+        }
+        let regions = search.roots.iter().map(Option::is_some).collect();
+        Ok(Reach { regions, left_out: left_out.is_some() })
+    }
+
+    /// A sentence on what leads to memory that the program leaves out.
+    fn led(&self, root: Root, address: u64) -> String {
+        let what = describe(Exclusion::Program);
+        match root {
+            Root::Argument(argument) => {
+                format!("{} leads to {what} at {address:#x}", self.argument(argument))
+            }
+            Root::Hidden(_) | Root::Module => format!("a variable of its module is {what} at {address:#x}"),
+        }
+    }
+
+    /// An argument by its number and name.
+    fn argument(&self, argument: u32) -> String {
+        let loaded = self.kernel.loaded.as_ref();
+        let name = loaded.and_then(|loaded| {
+            let argument = usize::try_from(argument).ok()?;
+            loaded.kernel.explicit_arguments().nth(argument)?.name.clone()
+        });
+        let name = name.map_or(String::new(), |name| format!(" ({name})"));
+        format!("argument {argument}{name}")
     }
 
     /// Looks through host memory that an argument leads to and that the kernel only reads. What the host cannot read has no
@@ -189,15 +241,7 @@ impl Window<'_> {
     fn sentence(&self, found: &Found, plan: &Plan) -> String {
         let Found { root, at, address, what } = found;
         let root = match root {
-            Root::Argument(argument) => {
-                let loaded = self.kernel.loaded.as_ref();
-                let name = loaded.and_then(|loaded| {
-                    let argument = usize::try_from(*argument).ok()?;
-                    loaded.kernel.explicit_arguments().nth(argument)?.name.clone()
-                });
-                let name = name.map_or(String::new(), |name| format!(" ({name})"));
-                format!("argument {argument}{name}")
-            }
+            Root::Argument(argument) => self.argument(*argument),
             Root::Hidden(what) => (*what).to_owned(),
             Root::Module => match variable_at(plan, *at) {
                 Some(name) => format!("the variable {name}"),
@@ -253,6 +297,7 @@ impl<'a> Search<'a> {
             roots: vec![None; plan.regions.len()],
             next: BTreeSet::new(),
             found: None,
+            left_out: None,
             bytes: 0,
         }
     }
@@ -304,13 +349,19 @@ impl<'a> Search<'a> {
             }
             for (at, word) in words.iter().enumerate() {
                 let word = u64::from_le_bytes(*word);
+                let found = |what| {
+                    let at = address + (skipped + (block * BLOCK + at) * 8) as u64;
+                    Found { root, at, address: word, what }
+                };
                 match self.targets.find(word) {
                     Some(Target::Captured(region)) => self.reach(region, root),
-                    Some(Target::Unrestored(what)) if self.found.is_none() => {
-                        let at = address + (skipped + (block * BLOCK + at) * 8) as u64;
-                        self.found = Some(Found { root, at, address: word, what });
+                    Some(Target::Unrestored(what)) => {
+                        self.found.get_or_insert_with(|| found(what));
                     }
-                    Some(Target::Unrestored(_)) | None => {}
+                    Some(Target::LeftOut) => {
+                        self.left_out.get_or_insert_with(|| found(describe(Exclusion::Program)));
+                    }
+                    None => {}
                 }
             }
         }

@@ -50,6 +50,8 @@ pub(super) struct Ready {
     pub(super) arguments: Arguments,
     /// Which regions the kernel can reach, as far as pointers tell.
     pub(super) reached: Vec<bool>,
+    /// It can reach memory that the program leaves out.
+    pub(super) left_out: bool,
 }
 
 impl Window<'_> {
@@ -83,9 +85,9 @@ impl Window<'_> {
             bytes: plan.captured(),
             ns: nanoseconds(start.elapsed()),
         });
-        let reached = self.follow(&arguments, &plan, workspace.tiers.store(), &mover)?;
-        plan.write_exactly_unless(&reached);
-        Ok(Ready { plan, arguments, reached })
+        let reach = self.follow(&arguments, &plan, workspace.tiers.store(), &mover)?;
+        plan.write_exactly_unless(&reach.regions);
+        Ok(Ready { plan, arguments, reached: reach.regions, left_out: reach.left_out })
     }
 
     /// A snapshot that is not there or cannot be looked at, before the first pass.

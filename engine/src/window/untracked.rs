@@ -64,7 +64,7 @@ impl Window<'_> {
         let explicit: Vec<&Argument> = metadata.explicit_arguments().collect();
         pointers.iter().find_map(|pointer| {
             let argument = *explicit.get(usize::try_from(pointer.argument).ok()?)?;
-            if is_read_only(argument) {
+            if pointer.is_read_only {
                 return None;
             }
             let what =

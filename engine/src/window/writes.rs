@@ -44,9 +44,9 @@ impl<'a> Writes<'a> {
         };
         let compared = record.passes.iter().filter(|pass| pass.hash.is_some()).count();
         let compared = (compared > 1 && !self.evidence.incomparable).then_some(self.evidence.equal);
-        // Passes that agree on captured memory may differ in the memory that was allowed not to be: no verdict. Nor is there
+        // Passes that agree on captured memory may differ in the memory that is not, as the user or the program wants: no verdict. Nor is there
         // one where some bytes are presumed to be somebody else's.
-        let partial = record.allowed.contains(&Allow::Untracked);
+        let partial = self.ready.left_out || record.allowed.contains(&Allow::Untracked);
         record.deterministic = compared.filter(|&equal| !(self.evidence.foreign || equal && partial));
         let diverging: BTreeSet<usize> =
             self.evidence.divergences.entries().iter().map(|entry| entry.region).collect();
