@@ -112,12 +112,24 @@ impl Rig {
 
     /// Loads the image with a text replaced by another of the same length, and gives the object of `scale`.
     pub(super) fn load_changed(&self, executable: Executable, before: &str, after: &str) -> u64 {
+        self.load_with_bytes(executable, before.as_bytes(), after.as_bytes())
+    }
+
+    /// Loads the image with all buffers among the kernels' arguments as arguments of another kind, whose name has five letters.
+    pub(super) fn load_with_kind(&self, executable: Executable, kind: &str) -> u64 {
+        let before = b"\xab.value_kind\xadglobal_buffer";
+        // The same text with wider lengths, which takes as many bytes.
+        let after = [&b"\xdb\0\0\0\x0b.value_kind\xdb\0\0\0\x05"[..], kind.as_bytes()].concat();
+        self.load_with_bytes(executable, before, &after)
+    }
+
+    fn load_with_bytes(&self, executable: Executable, before: &[u8], after: &[u8]) -> u64 {
         assert_eq!(before.len(), after.len());
         let mut image = IMAGE.to_vec();
         let mut at = 0;
         while at + before.len() <= image.len() {
-            if image[at..].starts_with(before.as_bytes()) {
-                image[at..at + before.len()].copy_from_slice(after.as_bytes());
+            if image[at..].starts_with(before) {
+                image[at..at + before.len()].copy_from_slice(after);
             }
             at += 1;
         }

@@ -335,6 +335,37 @@ fn a_kernel_that_enqueues_kernels_itself_runs_once() {
     assert_eq!((record.outcome, record.reason), (Outcome::Declined, Some(Reason::DeviceEnqueue)));
 }
 
+/// Runs `scale` with its pointers declared as something else.
+fn with_kind(kind: &str, first: u64, options: &[(&str, &str)]) -> Dispatch {
+    let rig = Rig::with(options);
+    let object = rig.load_with_kind(Executable(2), kind);
+    rig.fake.kernel(object, |_, _| {});
+    let queue = rig.queue(16);
+    let signal = rig.fake.new_signal(1);
+    let mut packet = queue.packet(SCALE, &[first, 0], signal);
+    packet[4] = object;
+    queue.submit(packet);
+    queue.wait(signal);
+    rig.finish().0.remove(0)
+}
+
+#[test]
+fn images_queues_and_what_is_not_known_among_the_arguments_decline_and_are_named() {
+    for (kind, reason, what) in [
+        ("image", Reason::UntrackedMemory, "is an image"),
+        ("queue", Reason::DeviceEnqueue, "is a device queue"),
+        ("thing", Reason::UntrackedMemory, "is of a kind that is not known"),
+    ] {
+        let record = with_kind(kind, 0x4000_0000, &[]);
+        assert_eq!((record.outcome, record.reason), (Outcome::Declined, Some(reason)), "{kind}");
+        let detail = record.detail.expect("names the argument");
+        assert!(detail.starts_with("argument 0") && detail.contains(what), "{detail}");
+        assert_eq!(with_kind(kind, 0, &[]).outcome, Outcome::Replayed, "{kind}: there is none");
+        let allowed = with_kind(kind, 0x4000_0000, &[("ALLOW", "untracked")]);
+        assert_eq!(allowed.outcome == Outcome::Replayed, reason == Reason::UntrackedMemory, "{kind}");
+    }
+}
+
 #[test]
 fn a_queue_that_is_found_in_memory_declines() {
     let rig = Rig::new();

@@ -74,6 +74,7 @@ impl Window<'_> {
         if multigrid.is_some_and(|address| address != 0) && !self.allow(Allow::Cooperative) {
             return Err(Refusal::new(Reason::Cooperative));
         }
+        self.refuse_unfollowed(metadata, &kernarg)?;
         let pointers = pointers(metadata, &kernarg);
         self.refuse_untracked(&pointers, &modules)?;
         let unclear = metadata.host_calls() == HostCalls::Unknown;
@@ -93,6 +94,32 @@ impl Window<'_> {
             Vec::new()
         };
         Ok(Arguments { pointers, hidden, hostcall })
+    }
+
+    /// Arguments that stand for memory whose addresses are in a structure of the language runtime's. An image that is only read
+    /// needs no look.
+    fn refuse_unfollowed(&mut self, metadata: &code_object::Kernel, kernarg: &[u8]) -> Result<(), Refusal> {
+        for (number, argument) in (0..).zip(metadata.explicit_arguments()) {
+            let what = match &argument.value_kind {
+                ValueKind::Image if is_read_only(argument) => continue,
+                ValueKind::Image => "an image",
+                ValueKind::Pipe => "a pipe",
+                ValueKind::Queue => "a device queue",
+                ValueKind::Other(_) => "of a kind that is not known",
+                _ => continue,
+            };
+            if word(kernarg, argument.offset) == Some(0) {
+                continue;
+            }
+            let named = self.argument(number);
+            if argument.value_kind == ValueKind::Queue {
+                let detail =
+                    format!("{named} is {what}: what the kernel enqueues there would run once a pass");
+                return Err(Refusal::with(Reason::DeviceEnqueue, detail));
+            }
+            self.refuse_unless_allowed(format!("{named} is {what}, whose memory is not found"))?;
+        }
+        Ok(())
     }
 
     /// Kernels that wait for others, this one or those on the agent and in its queues.

@@ -194,7 +194,7 @@ impl Window<'_> {
     }
 
     /// An argument by its number and name.
-    fn argument(&self, argument: u32) -> String {
+    pub(super) fn argument(&self, argument: u32) -> String {
         let loaded = self.kernel.loaded.as_ref();
         let name = loaded.and_then(|loaded| {
             let argument = usize::try_from(argument).ok()?;

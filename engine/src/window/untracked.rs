@@ -69,8 +69,8 @@ impl Window<'_> {
             }
             let what =
                 self.unrestored(pointer.address, modules, argument.value_kind == ValueKind::GlobalBuffer)?;
-            let name = argument.name.as_deref().map_or(String::new(), |name| format!(" ({name})"));
-            Some(format!("argument {}{name} leads to {what} at {:#x}", pointer.argument, pointer.address))
+            let named = self.argument(pointer.argument);
+            Some(format!("{named} leads to {what} at {:#x}", pointer.address))
         })
     }
 
