@@ -51,6 +51,27 @@ fn what_the_kernel_writes_without_a_pointer_in_every_pass_is_its_own() {
     assert_eq!(own.ranges, [[32, 1]]);
 }
 
+/// It computes where it writes, and writes elsewhere in each pass: no one can tell that from writes of others.
+#[test]
+fn what_a_kernel_without_pointers_leaves_in_several_passes_is_said() {
+    let rig = Rig::new();
+    let (data, other) = (rig.allocate(64), rig.allocate(64));
+    let count = AtomicU32::new(0);
+    rig.fake.kernel(rig.kernel(SCALE), move |machine, _| {
+        machine.write(other + 8 * u64::from(count.fetch_add(1, Ordering::SeqCst)), &[9]);
+    });
+    rig.queue(16).run(SCALE, &[data]);
+    let left = rig.fake.machine(|machine| machine.read(other, 24));
+    assert_eq!((left[0], left[8], left[16]), (9, 9, 9), "what each pass wrote");
+    let record = rig.finish().0.remove(0);
+    assert_eq!((record.outcome, record.deterministic), (Outcome::Replayed, None));
+    let detail = record.detail.expect("said");
+    assert!(
+        detail.contains("if the kernel wrote them itself") && detail.contains("of several passes"),
+        "{detail}"
+    );
+}
+
 #[test]
 fn in_memory_that_the_kernel_reaches_a_difference_is_its_own() {
     let rig = Rig::new();

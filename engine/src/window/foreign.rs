@@ -212,7 +212,12 @@ impl Window<'_> {
 fn said(plan: &Plan, writes: &[Write], kept: bool) -> String {
     let bytes: u64 = writes.iter().map(|write| write.offsets.end - write.offsets.start).sum();
     let at = writes.first().map_or(0, |first| plan.regions[first.region].base + first.offsets.start);
-    let became = if kept { "their last value was kept" } else { "they could not all be put back" };
+    let became = if kept {
+        // The kernel's own pointers say nothing against it.
+        "their last value was kept (if the kernel wrote them itself, by a pointer that it computes, they may be of several passes)"
+    } else {
+        "they could not all be put back"
+    };
     format!("others wrote {bytes} bytes during the window, the first at {at:#x}; {became}")
 }
 
