@@ -56,8 +56,8 @@ reasons! {
     WaitingKernel = "waiting_kernel",
     /// A pass outlasted the timeout; it became the last one.
     PassTimeout = "pass_timeout",
-    /// Someone else wrote into captured memory during the window; that value was kept. Only in the detail of a replayed
-    /// dispatch.
+    /// Someone else wrote into captured memory during the window, or may have; that value was kept unless the outcome is
+    /// `tainted`. Otherwise only in the detail of a dispatch.
     ForeignWrite = "foreign_write",
     /// Memory could not be put back.
     RestoreFailed = "restore_failed",
@@ -77,6 +77,9 @@ reasons! {
     UnknownKernel = "unknown_kernel",
     /// Reserved, not written yet: a tool library ended the window.
     ToolStopped = "tool_stopped",
+    /// Replay has ended in this process; `detail` says why: work reached an agent by a call that hsa-replay does not know, a queue
+    /// could not be put behind a software queue, or something failed inside before.
+    ReplayOff = "replay_off",
     /// hsa-replay failed inside; `detail` says where.
     InternalError = "internal_error",
 }

@@ -39,7 +39,7 @@ impl Window<'_> {
             return Err(Refusal::new(Reason::ShuttingDown));
         }
         if let Some(why) = self.process.disarmed() {
-            return Err(Refusal::with(Reason::InternalError, why));
+            return Err(Refusal::with(Reason::ReplayOff, why));
         }
         self.refuse_endless()?;
         if self.queue.is_cooperative() && !self.allow(Allow::Cooperative) {

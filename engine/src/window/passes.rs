@@ -347,6 +347,13 @@ impl Window<'_> {
         totals.ns += nanoseconds(start.elapsed());
         let after = self.record.passes.last().map(|pass| pass.index);
         self.timeline.note(Stretch::Restore, after, start);
+        if totals.skipped == 0 && !back.gone.is_empty() {
+            tracing::warn!(
+                "{} regions were freed while {} was replayed; they are not put back",
+                back.gone.len(),
+                self.record.kernel
+            );
+        }
         totals.skipped += back.gone.len() as u64;
         totals.failed += back.failed.len() as u64;
         if back.failed.is_empty() {
