@@ -492,6 +492,27 @@ fn without_check_memory_is_not_compared(release: Release) {
 }
 
 /// Snapshots lie in the agent's memory here, which is small: the program neither sees that nor misses it.
+/// HIP 6.4 keeps arguments in device memory and does not say where: those of a stream that is used for the first time could be
+/// overwritten where memory is put back without a comparison.
+#[test]
+fn without_check_arguments_in_unmarked_memory_decline_on_testing() {
+    let victim = Victim::hip("increment", Release::Testing);
+    let uncompared = |options: &[&str]| {
+        let launch = victim.replayed(&[&["--passes", "5"], options].concat());
+        launch.variable("MODEL_GPU_STRICT_VRAM", "0")
+    };
+    let run = uncompared(&["--no-check"]).run();
+    run.same_as(victim.plain().well());
+    let dispatch = run.report().complete().of_kernel("increment", 1)[0];
+    let untracked = (Outcome::Declined, Some(Reason::UntrackedMemory));
+    assert_eq!((dispatch.outcome, dispatch.reason), untracked, "{run}");
+    assert!(dispatch.detail.as_deref().unwrap_or_default().contains("HIP_FORCE_DEV_KERNARG=0"), "{run}");
+    let run = uncompared(&["--no-check"]).variable("HIP_FORCE_DEV_KERNARG", "0").run();
+    run.same_as(victim.plain().well());
+    ran(run.report().complete().of_kernel("increment", 1)[0], PASSES);
+    replayed(uncompared(&[]).run().report().of_kernel("increment", 1)[0], PASSES);
+}
+
 fn what_the_agent_says_is_free_can_be_had(release: Release) {
     let victim = Victim::hip("free_memory", release);
     let alone = victim.alone().variable("MODEL_GPU_VRAM", "256M").run();

@@ -15,7 +15,7 @@ pub(crate) use mappings::Closed;
 pub(crate) use region::{Asked, Exclusion, Held, Physical, Pin, Region, RegionKind};
 
 use crate::handles::Agent;
-use crate::sync::{Arc, AtomicU64, Ordering, RwLock};
+use crate::sync::{Arc, AtomicBool, AtomicU64, Ordering, RwLock};
 use crate::{Allocation, Source};
 use overlays::Overlays;
 use records::Records;
@@ -30,6 +30,8 @@ pub(crate) struct Inventory {
     overlays: RwLock<Overlays>,
     /// Changes when memory that may hold kernel arguments goes away.
     kernarg_epoch: AtomicU64,
+    /// Packets took their arguments from device memory that nothing had marked as memory for arguments.
+    unmarked_arguments: AtomicBool,
 }
 
 /// One allocation.
@@ -79,6 +81,7 @@ impl Inventory {
             records: Records::default(),
             overlays: RwLock::default(),
             kernarg_epoch: AtomicU64::new(1),
+            unmarked_arguments: AtomicBool::new(false),
         }
     }
 
@@ -201,8 +204,16 @@ impl Inventory {
     /// A packet takes its arguments from this address: the allocation is excluded for good. Gives its range.
     pub(crate) fn mark_kernarg(&self, address: u64) -> Option<Range<u64>> {
         let record = self.find(address)?;
+        if record.exclusion().is_none() {
+            self.unmarked_arguments.store(true, Ordering::Release);
+        }
         self.exclude(&record.region, Exclusion::Kernarg);
         Some(record.region.base..record.region.end())
+    }
+
+    /// Whether the language runtime keeps arguments in memory that looks like any other until a packet takes its arguments there.
+    pub(crate) fn has_unmarked_arguments(&self) -> bool {
+        self.unmarked_arguments.load(Ordering::Acquire)
     }
 
     /// Changes whenever [`Inventory::trackable`] may: an answer from after a number was read holds while it is the same.

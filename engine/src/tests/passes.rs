@@ -225,6 +225,34 @@ fn kernel_arguments_are_neither_captured_nor_put_back() {
     assert_eq!(records[0].snapshot.expect("taken").bytes, 64 + 0x114, "the argument block is not in it");
 }
 
+/// Others may be written there for a packet that comes while memory is put back: nothing tells where before that.
+#[test]
+fn arguments_in_memory_that_nothing_marks_decline_what_would_put_all_memory_back() {
+    for (options, expected) in [
+        (&[("CHECK", "0")][..], (Outcome::Declined, Some(Reason::UntrackedMemory))),
+        (&[("CHECK", "0"), ("PASSES", "1")], (Outcome::Replayed, None)),
+        (&[], (Outcome::Replayed, None)),
+    ] {
+        let rig = Rig::with(options);
+        let (out, block) = (rig.allocate(64), rig.allocate(4096));
+        let queue = rig.queue(16);
+        rig.fake.kernel(rig.kernel(SCALE), |_, _| {});
+        let signal = rig.fake.new_signal(1);
+        let mut packet = queue.packet(SCALE, &[], signal);
+        packet[5] = block;
+        queue.submit(packet);
+        queue.wait(signal);
+        // The same holds for those whose own arguments are elsewhere.
+        queue.run(COUNT, &[out]);
+        let (records, _) = rig.finish();
+        for record in records {
+            assert_eq!((record.outcome, record.reason), expected, "{options:?}");
+            let said = record.detail.is_some_and(|detail| detail.contains("HIP_FORCE_DEV_KERNARG=0"));
+            assert_eq!(said, expected.0 == Outcome::Declined);
+        }
+    }
+}
+
 #[test]
 fn a_begin_record_precedes_the_first_pass() {
     let rig = Rig::new();

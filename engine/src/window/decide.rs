@@ -140,6 +140,18 @@ impl Window<'_> {
         }
     }
 
+    /// Without a comparison all memory is put back, and with it what the host has just written for a kernel of another queue, where
+    /// nothing tells that memory from any other before its first use.
+    pub(super) fn refuse_unmarked_arguments(&self) -> Result<(), Refusal> {
+        let puts_all_back = !self.process.settings.check && self.plan.most() > 1;
+        if puts_all_back && self.process.inventory.has_unmarked_arguments() {
+            let detail = "kernel arguments lie in device memory that no call marks as such, and without --check those of other queues \
+                          could be overwritten: HIP_FORCE_DEV_KERNARG=0 has HIP keep them in host memory";
+            return Err(Refusal::with(Reason::UntrackedMemory, detail));
+        }
+        Ok(())
+    }
+
     /// The packet's argument block, from wherever it lies.
     fn read_kernarg(&self, bytes: u64) -> Result<Vec<u8>, Refusal> {
         if bytes == 0 {

@@ -152,6 +152,7 @@ impl<'a> Window<'a> {
     fn open(&mut self, forwarder: &mut Forwarder) -> Result<snapshot::Ready, Refusal> {
         let arguments = self.timed(Stretch::Decide, Self::decide)?;
         self.ask_tool()?;
+        self.refuse_unmarked_arguments()?;
         self.timed(Stretch::Drain, |window| {
             window.drain(forwarder)?;
             window.narrow(Phase::Closed)
