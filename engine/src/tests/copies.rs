@@ -1,11 +1,11 @@
 //! Copies of the application beside windows.
 
 use super::rig::{COUNT, Rig, SCALE};
-use crate::AsyncCopy;
 use crate::fake::{Fault, GPU, HOST, Operation, PEER};
 use crate::handles::{Agent, Signal};
 use crate::runtime::{Copy, Runtime, RuntimeError};
 use crate::shared_memory::signal_value;
+use crate::{Access, AsyncCopy};
 use hsa_replay_contract::{Outcome, Reason};
 use std::sync::Arc;
 use std::time::Duration;
@@ -285,6 +285,22 @@ fn a_copy_of_a_thread_that_may_not_wait_outlives_the_restore_it_falls_into() {
         assert!(record.detail.expect("said").starts_with("copy_in_flight"));
         rig.finish();
     }
+}
+
+/// The memory has a second address, at which the agent may only read: the copy was made there, by the host for example.
+#[test]
+fn a_copy_by_an_address_that_the_agent_may_not_write_is_written_again_where_it_may() {
+    const BYTES: u64 = 4096;
+    let rig = rig(&[("CHECK", "0")]);
+    let (captured, alias) = (rig.map(1), rig.map(1));
+    drop(rig.engine.memory_closing(alias, BYTES, GPU, true));
+    rig.engine.memory_access(alias, BYTES, Access { agent: GPU, writes: false }, true);
+    rig.fake.break_memory(alias..alias + BYTES);
+    let (record, _) = intrude(&rig, alias + 8, true);
+    let left = rig.fake.machine(|machine| machine.read(captured, 80));
+    assert_eq!((&left[..8], &left[8..72], &left[72..]), (&[0; 8][..], &[7; 64][..], &[0; 8][..]));
+    assert_eq!((record.outcome, record.passes.len()), (Outcome::Replayed, 2), "{record:?}");
+    rig.finish();
 }
 
 #[test]

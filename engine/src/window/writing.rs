@@ -67,16 +67,43 @@ impl Window<'_> {
             return false;
         }
         let mover = Mover::new(self.process, self.agent.agent, deadline);
-        let end = kept.address.saturating_add(kept.bytes.len() as u64);
-        let others = self.other_addresses(plan);
-        plan.regions.iter().chain(&others).all(|region| {
-            let common = region.base.max(kept.address)..region.end().min(end);
-            common.is_empty() || {
-                let within = offset(kept.address, common.start)..offset(kept.address, common.end);
-                let at = common.start - region.base;
-                put(&mover, region, at, &kept.bytes[within], &mut workspace.scratch)
-            }
+        let range = kept.address..kept.address.saturating_add(kept.bytes.len() as u64);
+        self.captured_at(plan, &range).into_iter().all(|(region, at, within)| {
+            put(&mover, &plan.regions[region], at, &kept.bytes[within], &mut workspace.scratch)
         })
+    }
+
+    /// What is captured of a range of addresses: the region, the offset in it, and which bytes of the range. The range may lie at
+    /// another address of the memory, at which the agent may not write.
+    fn captured_at(&self, plan: &Plan, range: &Range<u64>) -> Vec<(usize, u64, Range<usize>)> {
+        let common = |region: &Region| {
+            let common = region.base.max(range.start)..region.end().min(range.end);
+            (!common.is_empty()).then_some(common)
+        };
+        let bytes = |start, length| offset(range.start, start)..offset(range.start, start + length);
+        let mut found = Vec::new();
+        for (number, region) in plan.regions.iter().enumerate() {
+            if let Some(common) = common(region) {
+                let length = common.end - common.start;
+                found.push((number, common.start - region.base, bytes(common.start, length)));
+            }
+        }
+        for alias in self.other_addresses(plan) {
+            let (Some(common), Some(physical)) = (common(&alias), alias.physical()) else { continue };
+            let from = physical.offset + (common.start - alias.base);
+            let to = from + (common.end - common.start);
+            for (number, region) in plan.regions.iter().enumerate() {
+                let Some(own) = region.physical().filter(|own| own.number == physical.number) else {
+                    continue;
+                };
+                let (start, end) = (from.max(own.offset), to.min(own.offset + region.bytes));
+                if start < end {
+                    let first = common.start + (start - from);
+                    found.push((number, start - own.offset, bytes(first, end - start)));
+                }
+            }
+        }
+        found
     }
 
     /// Where else captured memory is mapped.
