@@ -47,7 +47,10 @@ pub(super) fn start(fake: &Arc<Fake>) {
                 None => fake.changed.wait(&mut state),
                 Some((copy, completion, fault)) => {
                     let hits = |range: &Range<u64>| copy.to < range.end && range.start < copy.to + copy.bytes;
-                    let failed = fault == Some(Fault::FailLate) || state.broken.iter().any(hits);
+                    let parts =
+                        |address| state.machine.parts(address, copy.bytes).map_or(0, |parts| parts.len());
+                    let joins = state.keeps_apart && parts(copy.to).max(parts(copy.from)) > 1;
+                    let failed = fault == Some(Fault::FailLate) || joins || state.broken.iter().any(hits);
                     if !failed {
                         perform(&mut state, &copy);
                     }

@@ -50,7 +50,7 @@ impl Machine {
 
     /// The parts of a range that lie in allocations: where, and how many bytes. `None` if it leaves mapped memory, which is
     /// whole pages.
-    fn parts(&self, address: u64, bytes: u64) -> Option<Vec<(u64, u64)>> {
+    pub(super) fn parts(&self, address: u64, bytes: u64) -> Option<Vec<(u64, u64)>> {
         let (mut at, end) = (address, address + bytes);
         let mut parts = Vec::new();
         while at < end {

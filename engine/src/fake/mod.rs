@@ -83,6 +83,8 @@ pub(crate) struct State {
     counts: HashMap<Operation, u64>,
     /// Device memory that no copy can write to.
     pub(super) broken: Vec<Range<u64>>,
+    /// No copy reaches over the end of an allocation.
+    pub(super) keeps_apart: bool,
     pub(super) signals: HashSet<u64>,
     /// With those that are destroyed.
     pub(super) ever_signals: HashSet<u64>,
@@ -169,6 +171,11 @@ impl Fake {
     /// Makes every copy to this device memory fail.
     pub(crate) fn break_memory(&self, broken: Range<u64>) {
         self.state.lock().broken.push(broken);
+    }
+
+    /// Makes every copy fail that reaches over the end of an allocation.
+    pub(crate) fn keep_apart(&self) {
+        self.state.lock().keeps_apart = true;
     }
 
     /// Makes the n-th call of a kind from now on (from 0) wait, on its thread, for [`Fake::resume`].

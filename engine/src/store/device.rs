@@ -128,8 +128,7 @@ impl Store for DeviceStore {
         let base = self.base()?;
         let job =
             |each: &Move| mover.within_device(plan.regions_of(each), each.device, base + each.at, each.bytes);
-        let jobs: Vec<_> = plan.moves.iter().map(job).collect();
-        Trouble::of_saving(&plan.moves, &mover.run(&jobs))
+        Trouble::saving(plan, &plan.moves, |moves| mover.run(&moves.iter().map(job).collect::<Vec<_>>()))
     }
 
     fn write_back(&mut self, plan: &Plan, parts: &[(usize, Range<u64>)], mover: &Mover<'_>) -> WrittenBack {

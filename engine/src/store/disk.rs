@@ -3,7 +3,7 @@
 use super::plan::groups;
 use super::spill::SpillFile;
 use super::staging::Staging;
-use super::{Move, Plan, Store, Trouble, WrittenBack};
+use super::{Move, Plan, Store, Trouble, WrittenBack, apart};
 use crate::copy::{Batch, Copied, Mover};
 use crate::runtime::Runtime;
 use crate::shared_memory::HostBlock;
@@ -68,7 +68,7 @@ impl DiskStore {
             };
             let batch = mover.launch(group.iter().map(job).collect());
             if let Some((before, landed)) = flying.replace((batch, group)) {
-                result = keep(file, block, &landed, &mover.land(before));
+                result = keep(plan, mover, file, block, &landed, mover.land(before));
                 if result.is_err() {
                     break;
                 }
@@ -78,7 +78,7 @@ impl DiskStore {
         if let Some((last, landed)) = flying {
             let copied = mover.land(last);
             result = match (result, copied.iter().position(|&copied| copied == Copied::Stuck)) {
-                (Ok(()), _) => keep(file, block, &landed, &copied),
+                (Ok(()), _) => keep(plan, mover, file, block, &landed, copied),
                 (Err(_), Some(at)) => {
                     let each = landed[at].0;
                     Trouble::of(Copied::Stuck, each.device, each.bytes).map_or(Ok(()), Err)
@@ -92,13 +92,30 @@ impl DiskStore {
 
 /// Writes to the file what copies have brought to the block, if they have.
 fn keep(
+    plan: &Plan,
+    mover: &Mover<'_>,
     file: &SpillFile,
     block: &HostBlock,
     landed: &[(&Move, u64)],
-    copied: &[Copied],
+    mut copied: Vec<Copied>,
 ) -> Result<(), Trouble> {
     let moves: Vec<Move> = landed.iter().map(|(each, _)| (*each).clone()).collect();
-    Trouble::of_saving(&moves, copied)?;
+    let apart = apart(plan, &moves, &mut copied);
+    Trouble::of_saving(&moves, &copied)?;
+    if !apart.is_empty() {
+        let job = |(number, alone): &(usize, Move)| {
+            let (each, from) = landed[*number];
+            let host = block.address() + from + (alone.device - each.device);
+            (alone.clone(), host)
+        };
+        let alone: Vec<(Move, u64)> = apart.iter().map(job).collect();
+        let job = |(each, host): &(Move, u64)| {
+            mover.to_host(&plan.regions[each.regions.clone()], each.device, *host, each.bytes)
+        };
+        let copied = mover.run(&alone.iter().map(job).collect::<Vec<_>>());
+        let moves: Vec<Move> = alone.into_iter().map(|(each, _)| each).collect();
+        Trouble::of_saving(&moves, &copied)?;
+    }
     let file = file.get().map_err(|error| failed(&error))?;
     for (each, from) in landed {
         file.write_all_at(block.slice(*from..from + each.bytes), each.at).map_err(|error| failed(&error))?;

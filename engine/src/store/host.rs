@@ -50,8 +50,7 @@ impl Store for HostStore {
     fn save(&mut self, plan: &Plan, mover: &Mover<'_>) -> Result<(), Trouble> {
         let base = self.base()?;
         let job = |each: &Move| mover.to_host(plan.regions_of(each), each.device, base + each.at, each.bytes);
-        let jobs: Vec<_> = plan.moves.iter().map(job).collect();
-        Trouble::of_saving(&plan.moves, &mover.run(&jobs))
+        Trouble::saving(plan, &plan.moves, |moves| mover.run(&moves.iter().map(job).collect::<Vec<_>>()))
     }
 
     fn write_back(&mut self, plan: &Plan, parts: &[(usize, Range<u64>)], mover: &Mover<'_>) -> WrittenBack {

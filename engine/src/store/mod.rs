@@ -76,6 +76,14 @@ impl Trouble {
         }
     }
 
+    /// Saves moves by `copy`; what was to be copied together and failed, piece by piece.
+    fn saving(plan: &Plan, moves: &[Move], mut copy: impl FnMut(&[Move]) -> Vec<Copied>) -> Result<(), Self> {
+        let mut copied = copy(moves);
+        let alone: Vec<Move> = apart(plan, moves, &mut copied).into_iter().map(|(_, alone)| alone).collect();
+        Self::of_saving(moves, &copied)?;
+        if alone.is_empty() { Ok(()) } else { Self::of_saving(&alone, &copy(&alone)) }
+    }
+
     /// Of the copies of these moves, the worst first.
     fn of_saving(moves: &[Move], copied: &[Copied]) -> Result<(), Self> {
         let troubles = moves.iter().zip(copied).filter_map(|(each, &copied)| {
@@ -93,12 +101,25 @@ impl Trouble {
     }
 }
 
+/// The pieces of moves that join regions and failed, each with the number of its move, which counts as done: what is wrong with
+/// copying neighbours at once need not be wrong with each.
+fn apart(plan: &Plan, moves: &[Move], copied: &mut [Copied]) -> Vec<(usize, Move)> {
+    let mut alone = Vec::new();
+    for (number, (each, copied)) in moves.iter().zip(copied).enumerate() {
+        if *copied == Copied::Failed && each.regions.len() > 1 {
+            alone.extend(each.parts.clone().map(|piece| (number, plan.alone(piece))));
+            *copied = Copied::Done;
+        }
+    }
+    alone
+}
+
 /// What became of a [`Store::write_back`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct WrittenBack {
     /// Bytes copied.
     pub(crate) bytes: u64,
-    /// Parts that were not written completely although their region is there, by address.
+    /// What was not written although its region is there, by address.
     pub(crate) failed: Vec<(usize, Range<u64>)>,
     /// Regions that were gone.
     pub(crate) gone: Vec<usize>,
@@ -120,9 +141,9 @@ impl WrittenBack {
         for (each, copied) in moves.iter().zip(copy(&moves)) {
             if matches!(copied, Copied::Gone | Copied::Failed) && each.regions.len() > 1 {
                 // What is wrong with one of them need not be wrong with its neighbours.
-                alone.extend(parts[each.parts.clone()].iter().cloned());
+                alone.extend(plan.within(each, parts));
             } else {
-                back.note(each, copied, parts);
+                back.note(plan, each, copied, parts);
             }
         }
         if back.stuck {
@@ -130,26 +151,87 @@ impl WrittenBack {
         } else if !alone.is_empty() {
             let moves = plan.moves_for(&alone, false);
             for (each, copied) in moves.iter().zip(copy(&moves)) {
-                back.note(each, copied, &alone);
+                back.note(plan, each, copied, &alone);
             }
         }
         back.failed.sort_by_key(|(region, range)| (*region, range.start));
+        // Parts of different moves that lie one behind the other are one.
+        back.failed.dedup_by(|next, before| {
+            let adjoins = next.0 == before.0 && next.1.start <= before.1.end;
+            if adjoins {
+                before.1.end = before.1.end.max(next.1.end);
+            }
+            adjoins
+        });
+        back.gone.sort_unstable();
+        back.gone.dedup();
         back
     }
 
-    fn note(&mut self, each: &Move, copied: Copied, parts: &[(usize, Range<u64>)]) {
+    fn note(&mut self, plan: &Plan, each: &Move, copied: Copied, parts: &[(usize, Range<u64>)]) {
         match copied {
             Copied::Done => self.bytes += each.bytes,
-            Copied::Gone if self.gone.last() == Some(&each.regions.start) => {}
             Copied::Gone => self.gone.push(each.regions.start),
             Copied::Failed | Copied::Stuck | Copied::GivenUp | Copied::Late => {
                 self.stuck |= copied == Copied::Stuck;
-                for part in &parts[each.parts.clone()] {
-                    if self.failed.last() != Some(part) {
-                        self.failed.push(part.clone());
-                    }
-                }
+                self.failed.extend(plan.within(each, parts));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::copy::CHUNK;
+    use crate::handles::Agent;
+    use crate::inventory::{Region, RegionKind};
+    use crate::sync::Arc;
+
+    /// A small region and a large one that adjoins: the first move joins them, and the large one goes on in others.
+    fn plan() -> Plan {
+        let region = |base, bytes| Arc::new(Region::new(RegionKind::Allocation, base, bytes, Agent(1)));
+        Plan::new(vec![region(0x1000, 0x1000), region(0x2000, 2 * CHUNK)])
+    }
+
+    #[test]
+    fn what_is_written_again_after_a_joined_copy_failed_is_counted_once() {
+        let (plan, parts) = (plan(), [(0, 0..0x1000), (1, 0..2 * CHUNK)]);
+        for fails in [false, true] {
+            let (mut copies, mut written) = (0, 0);
+            let back = WrittenBack::by(&plan, &parts, |moves| {
+                copies += 1;
+                let one = |each: &Move| {
+                    let failed = each.regions.len() > 1 || fails && each.regions.end == 2;
+                    written += if failed { 0 } else { each.bytes };
+                    if failed { Copied::Failed } else { Copied::Done }
+                };
+                moves.iter().map(one).collect()
+            });
+            assert_eq!((copies, back.bytes), (2, written));
+            let failed = if fails { vec![(1, 0..2 * CHUNK)] } else { Vec::new() };
+            assert_eq!((back.failed, written), (failed, if fails { 0x1000 } else { 0x1000 + 2 * CHUNK }));
+        }
+    }
+
+    #[test]
+    fn only_what_failed_of_a_large_region_is_to_be_written_again() {
+        let (plan, parts) = (plan(), [(1, 0..2 * CHUNK)]);
+        let back = WrittenBack::by(&plan, &parts, |moves| {
+            let last = |each: &Move| each.device + each.bytes == 0x2000 + 2 * CHUNK;
+            moves.iter().map(|each| if last(each) { Copied::Failed } else { Copied::Done }).collect()
+        });
+        let [(1, failed)] = &back.failed[..] else { panic!("{:?}", back.failed) };
+        assert_eq!((failed.start, failed.end), (back.bytes, 2 * CHUNK));
+    }
+
+    #[test]
+    fn a_region_that_went_away_between_two_copies_of_it_is_counted_once() {
+        let plan = plan();
+        let parts = [(0, 0..0x1000), (1, 0..2 * CHUNK)];
+        let back = WrittenBack::by(&plan, &parts, |moves| {
+            moves.iter().map(|each| if each.regions.end == 2 { Copied::Gone } else { Copied::Done }).collect()
+        });
+        assert_eq!((back.gone, back.bytes), (vec![1], 0x1000));
     }
 }

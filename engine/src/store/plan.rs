@@ -172,6 +172,20 @@ impl Layout {
         Move { device, at, bytes, regions: region..region + 1, parts: number..number + 1 }
     }
 
+    /// What of these parts a move for them covers.
+    pub(crate) fn within(
+        &self,
+        each: &Move,
+        parts: &[(usize, Range<u64>)],
+    ) -> impl Iterator<Item = (usize, Range<u64>)> {
+        parts[each.parts.clone()].iter().filter_map(|(region, range)| {
+            let base = self.regions[*region].base;
+            let start = each.device.max(base + range.start);
+            let end = (each.device + each.bytes).min(base + range.end);
+            (start < end).then(|| (*region, start - base..end - base))
+        })
+    }
+
     /// The regions of a move.
     pub(crate) fn regions_of(&self, each: &Move) -> &[Arc<Region>] {
         &self.regions[each.regions.clone()]

@@ -1,7 +1,8 @@
 //! Allocations that lie side by side and are copied together.
 
 use super::rig::{Rig, SCALE};
-use crate::fake::{Event, Operation};
+use crate::fake::{Event, Fault, Operation};
+use hsa_replay_contract::record::Tier;
 use hsa_replay_contract::{Outcome, Reason};
 
 /// Ten neighbours of 100 bytes each, every one with a pointer to the next, and a kernel that adds one to the first byte of those that are there.
@@ -83,6 +84,32 @@ fn memory_freed_before_it_is_copied_is_left_out_and_its_neighbours_are_captured(
     assert_eq!((records[0].outcome, records[0].passes.len()), (Outcome::Replayed, 3));
     // Nine of them, and the module's variables.
     assert_eq!(records[0].snapshot.expect("taken").regions, 10);
+}
+
+/// Each copy of all ten fails, both ways, in each of the tiers.
+#[test]
+fn neighbours_that_cannot_be_copied_together_are_copied_one_by_one() {
+    for tier in [Tier::Host, Tier::Device, Tier::Disk] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let check = if tier == Tier::Device { "0" } else { "1" };
+        let rig = Rig::spilling(&[("CHECK", check)], Some(folder.path().to_owned()));
+        let queue = rig.queue(16);
+        if tier == Tier::Disk {
+            rig.fake.set_device_memory(0, 8 << 30);
+            // The first block is the kernel's arguments.
+            rig.fake.fault(Operation::AllocateHost, 1, Fault::Refuse);
+        }
+        rig.fake.keep_apart();
+        let addresses = neighbours(&rig);
+        queue.run(SCALE, &[addresses[0], addresses[0], 0]);
+        for &address in &addresses {
+            assert_eq!(rig.fake.machine(|machine| machine.read(address, 100)[0]), 1, "{address:#x}");
+        }
+        let record = rig.finish().0.remove(0);
+        assert_eq!((record.outcome, record.passes.len()), (Outcome::Replayed, 3), "{record:?}");
+        assert_eq!(record.snapshot.expect("taken").tier, tier);
+        assert_eq!(record.restore.expect("put back").failed, 0);
+    }
 }
 
 /// One copy of all ten fails, both ways; what fails when each is copied alone is the one that no copy can write to.

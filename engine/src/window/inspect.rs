@@ -194,13 +194,17 @@ impl Reader<'_> {
     ) -> Result<(), Unreadable> {
         let copied = mover.land(group.batch);
         // Nothing of a group is looked at before all of it is there: what is stuck is found first.
-        group.moves.iter().zip(&copied).try_for_each(|((each, _), &copied)| check(copied, each))?;
+        group
+            .moves
+            .iter()
+            .zip(&copied)
+            .filter(|((each, _), copied)| !is_apart(each, **copied))
+            .try_for_each(|((each, _), &copied)| check(copied, each))?;
         for ((each, at), copied) in group.moves.into_iter().zip(copied) {
             for number in each.parts.clone() {
                 let alone = self.plan.alone(number);
                 let from = at + (alone.device - each.device);
-                let copied = if copied == Copied::Gone && each.regions.len() > 1 {
-                    // Its neighbours are still there.
+                let copied = if is_apart(each, copied) {
                     let owner = self.plan.regions_of(&alone);
                     let host = self.scratch.address() + from;
                     let again = mover.run(&[mover.to_host(owner, alone.device, host, alone.bytes)])[0];
@@ -228,6 +232,11 @@ impl Reader<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether the regions of a copy are to be read one by one: what is wrong with one of them, or with all at once, need not be with each.
+fn is_apart(each: &Move, copied: Copied) -> bool {
+    matches!(copied, Copied::Gone | Copied::Failed) && each.regions.len() > 1
 }
 
 /// Whether a copy to the scratch block worked, or its memory is gone.
