@@ -83,6 +83,8 @@ pub(crate) struct State {
     counts: HashMap<Operation, u64>,
     /// Device memory that no copy can write to.
     pub(super) broken: Vec<Range<u64>>,
+    /// Queues of which packets have their times written.
+    pub(super) profiled: HashSet<u64>,
     /// No copy reaches over the end of an allocation.
     pub(super) keeps_apart: bool,
     pub(super) signals: HashSet<u64>,

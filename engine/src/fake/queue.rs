@@ -154,8 +154,10 @@ impl Processor {
     }
 
     fn complete(&self, state: &State, signal: Signal, start: u64) {
-        word(signal.0 + offset_of!(amd_signal_t, start_ts) as u64).store(start, Ordering::SeqCst);
-        word(signal.0 + offset_of!(amd_signal_t, end_ts) as u64).store(state.clock, Ordering::SeqCst);
+        if state.profiled.contains(&self.queue.object) {
+            word(signal.0 + offset_of!(amd_signal_t, start_ts) as u64).store(start, Ordering::SeqCst);
+            word(signal.0 + offset_of!(amd_signal_t, end_ts) as u64).store(state.clock, Ordering::SeqCst);
+        }
         value(signal).fetch_sub(1, Ordering::SeqCst);
     }
 }

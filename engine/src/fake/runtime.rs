@@ -193,7 +193,8 @@ impl Runtime for Fake {
         RealQueue::write_index(queue.0).store(new, Ordering::SeqCst);
     }
 
-    fn enable_profiling(&self, _: HardwareQueue) -> RuntimeResult<()> {
+    fn enable_profiling(&self, queue: HardwareQueue) -> RuntimeResult<()> {
+        self.state.lock().profiled.insert(queue.0);
         Ok(())
     }
 
