@@ -268,7 +268,7 @@ impl Engine {
     fn opened(&self, range: Option<Range<u64>>, may_wait: bool) {
         // A callback of the tool runs between the steps of a window.
         let may_wait = may_wait && !tool::is_called();
-        for range in range {
+        if let Some(range) = range {
             self.agents.iter().for_each(|agent| agent.fence.intrusions.open(&range, may_wait));
         }
     }

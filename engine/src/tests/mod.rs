@@ -15,6 +15,7 @@ mod every_copy;
 mod failures;
 mod foreign;
 mod forwarding;
+mod freed;
 mod going;
 mod hostcall;
 mod hung_copies;

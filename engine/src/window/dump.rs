@@ -1,7 +1,7 @@
 //! `--dump-writes`: what lay in the written ranges before and after the first pass goes into files.
 
 use super::Window;
-use super::passes::Evidence;
+use super::evidence::Evidence;
 use super::snapshot::Ready;
 use super::writes::{Listed, Writes};
 use crate::copy::Mover;

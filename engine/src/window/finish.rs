@@ -2,7 +2,8 @@
 //!
 //! The record is written before the application can see its kernel done, so that a program that ends right then has it.
 
-use super::passes::{Evidence, pass_of};
+use super::evidence::Evidence;
+use super::passes::pass_of;
 use super::snapshot::Ready;
 use super::timeline::Timeline;
 use super::writes::Writes;

@@ -7,8 +7,8 @@
 //! kernel can reach such a write looks like the kernel's own.
 
 use super::Window;
+use super::evidence::Evidence;
 use super::finish::{Cut, say};
-use super::passes::Evidence;
 use super::snapshot::Workspace;
 use super::unreached::{Unreached, Write, without};
 use crate::copy::Mover;

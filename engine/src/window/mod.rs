@@ -2,10 +2,10 @@
 //!
 //! * [`decide`]: what can be decided for free, with the rule on [`untracked`] memory and the [`arguments`] for the record;
 //! * [`listener`]: how many passes, and the tool that hears of them;
-//! * [`reach`]: where pointers in captured memory lead;
+//! * [`reach`]: where pointers in captured memory lead, as a [`search`] through it finds;
 //! * [`drain`]: the agent becomes quiet;
 //! * [`snapshot`]: memory is copied;
-//! * [`passes`]: the kernel runs, memory is compared ([`inspect`]), stored on demand ([`dump`]) and put back ([`restore`]);
+//! * [`passes`]: the kernel runs, memory is compared ([`inspect`], [`evidence`]), stored on demand ([`dump`]) and put back ([`restore`]);
 //! * [`hostcall`]: whether the kernel talked to the host;
 //! * [`foreign`]: what others wrote meanwhile ([`unreached`]), or copied ([`writing`]);
 //! * [`finish`]: the application's signal, the record with its list of [`writes`] and its [`timeline`], the gate.
@@ -17,6 +17,7 @@ mod arguments;
 mod decide;
 mod drain;
 mod dump;
+mod evidence;
 mod finish;
 mod foreign;
 mod hostcall;
@@ -27,6 +28,7 @@ mod passes;
 mod reach;
 mod repair;
 mod restore;
+mod search;
 mod snapshot;
 mod timeline;
 mod unreached;

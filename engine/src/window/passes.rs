@@ -1,56 +1,27 @@
 //! The passes: run, compare, put back, again.
 
+use super::evidence::{Evidence, abandon};
 use super::finish::{Cut, Watch};
 use super::hostcall::HostcallBuffer;
-use super::inspect::{Inspection, Reader, Unreadable, reserve_scratch};
-use super::restore::spans;
-use super::snapshot::{Ready, Workspace, nanoseconds};
-use super::unreached::Unreached;
+use super::inspect::reserve_scratch;
+use super::snapshot::{Ready, Workspace};
 use super::untracked::describe;
 use super::writing::INTRUDED;
 use super::{Refusal, Window};
-use crate::compare::{Divergences, WrittenBytes};
-use crate::copy::Mover;
 use crate::inventory::Pin;
 use crate::queue::{Forwarder, Stage, Stuck};
-use crate::shared_memory::{HostBlock, ticks};
+use crate::shared_memory::ticks;
 use crate::signals::Completion;
 use crate::store::{Plan, Trouble};
 use crate::sync::Arc;
-use hsa_replay_contract::record::{ContentHash, Pass, Restore, Stage as Stretch};
+use hsa_replay_contract::record::{Pass, Stage as Stretch};
 use hsa_replay_contract::{Allow, Reason};
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// Between two looks at whether the queue died or the process ends.
 const LOOK: Duration = Duration::from_millis(20);
 /// Between two looks for room in the queue's ring, which the drain has left empty.
 const ROOM: Duration = Duration::from_micros(50);
-
-/// What the passes have shown of memory.
-#[derive(Debug)]
-pub(super) struct Evidence {
-    pub(super) first: Option<Inspection>,
-    /// What the first pass left, for each region; nothing if that is more than the budget.
-    pub(super) written: Vec<WrittenBytes>,
-    pub(super) unkept: bool,
-    /// Regions freed since the snapshot.
-    pub(super) gone: Vec<bool>,
-    pub(super) divergences: Divergences,
-    /// Whether each compared pass left what the first one did.
-    pub(super) equal: bool,
-    /// A region that the first pass changed went away between two comparisons, so that they cannot be held against each other.
-    pub(super) incomparable: bool,
-    pub(super) unreached: Unreached,
-    /// Others wrote to captured memory, as far as can be told.
-    pub(super) foreign: bool,
-    /// Their data was put back as before the window, and not all of it again.
-    pub(super) foreign_undone: bool,
-    /// Why the pass that follows, after which memory is one complete pass again, is to be the last.
-    pub(super) last: Option<Cut>,
-    /// Files that hold what the first pass changed, by the region's address.
-    pub(super) dumps: BTreeMap<u64, String>,
-}
 
 /// How the wait for a pass ended.
 enum PassEnd {
@@ -262,158 +233,6 @@ impl Window<'_> {
 
     pub(super) fn note_pass(&mut self, index: u32, completion: &Completion) {
         self.record.passes.push(pass_of(self.process, self.agent.agent, index, completion));
-    }
-
-    /// Compares memory after a pass. The first pass's result stays in the evidence too.
-    fn look(
-        &mut self,
-        index: u32,
-        ready: &Ready,
-        workspace: &mut Workspace,
-        evidence: &mut Evidence,
-    ) -> Result<Inspection, Unreadable> {
-        let plan = &ready.plan;
-        let start = Instant::now();
-        let Some(scratch) = &workspace.scratch else {
-            let trouble = Trouble::Failed("there is no memory to read it to".to_owned());
-            return Err(Unreadable { trouble, of_snapshot: false });
-        };
-        let gone_before = evidence.gone.clone();
-        let mut reader = Reader {
-            agent: self.agent,
-            plan,
-            store: workspace.tiers.store(),
-            scratch,
-            deadline: Instant::now() + self.process.settings.timeout,
-            queue: self.queue,
-            gone: &mut evidence.gone,
-            reached: &ready.reached,
-            room: evidence.unreached.room(),
-            written_room: evidence.unreached.room_of_all(),
-        };
-        let mut seen = reader.inspect((index == 0).then_some(&mut evidence.written[..]))?;
-        if let Some(first) = &evidence.first
-            && first.hash != seen.hash
-        {
-            evidence.equal = false;
-            reader.diverge(index, &evidence.written, &mut evidence.divergences)?;
-        }
-        if let Some(first) = &evidence.first {
-            let left = |region: &usize| evidence.gone[*region] && !gone_before[*region];
-            let mut left = (0..evidence.gone.len()).filter(left);
-            evidence.incomparable |= left.any(|region| !first.changes[region].ranges.is_empty());
-        }
-        if evidence.first.is_none() {
-            evidence.unkept = seen.unkept;
-            evidence.unreached.take(evidence.written.iter().map(|written| written.size() as u64).sum());
-        }
-        evidence.unreached.note(&mut seen);
-        if let Some(pass) = self.record.passes.last_mut() {
-            pass.hash = Some(ContentHash(seen.hash));
-        }
-        if evidence.first.is_none() {
-            evidence.first = Some(seen.clone());
-        }
-        self.timeline.note(Stretch::Compare, Some(index), start);
-        Ok(seen)
-    }
-
-    /// Puts memory back. On failure memory is made one complete pass again, if that is possible.
-    fn restore(
-        &mut self,
-        plan: &Plan,
-        inspection: Option<&Inspection>,
-        workspace: &mut Workspace,
-        evidence: &Evidence,
-    ) -> Option<Cut> {
-        let start = Instant::now();
-        // A restore that has begun is finished, whatever the time; only a copy that hangs ends it.
-        let deadline = start + self.process.settings.timeout;
-        let mover = Mover::new(self.process, self.agent.agent, deadline);
-        let spans = spans(plan, inspection);
-        let mut back = workspace.tiers.store().write_back(plan, &spans, &mover);
-        if !back.failed.is_empty() && !back.stuck {
-            let again = workspace.tiers.store().write_back(plan, &back.failed, &mover);
-            back.bytes += again.bytes;
-            back.failed = again.failed;
-            back.stuck = again.stuck;
-        }
-        let mut regions: Vec<usize> = spans.iter().map(|(region, _)| *region).collect();
-        regions.dedup();
-        let totals =
-            self.record.restore.get_or_insert(Restore { regions: 0, bytes: 0, ns: 0, skipped: 0, failed: 0 });
-        totals.regions += (regions.len() - back.gone.len().min(regions.len())) as u64;
-        totals.bytes += back.bytes;
-        totals.ns += nanoseconds(start.elapsed());
-        let after = self.record.passes.last().map(|pass| pass.index);
-        self.timeline.note(Stretch::Restore, after, start);
-        if totals.skipped == 0 && !back.gone.is_empty() {
-            tracing::warn!(
-                "{} regions were freed while {} was replayed; they are not put back",
-                back.gone.len(),
-                self.record.kernel
-            );
-        }
-        totals.skipped += back.gone.len() as u64;
-        totals.failed += back.failed.len() as u64;
-        if back.failed.is_empty() {
-            return None;
-        }
-        let mut cut = super::repair::repair(self, plan, inspection, workspace, evidence, &back.failed);
-        if back.stuck {
-            // It may still read from the store and write to memory, whatever was put there now.
-            workspace.tiers.store().abandon();
-            cut.tainted = true;
-            cut.detail = format!("a copy did not end in time; {}", cut.detail);
-            self.process.disarm("a copy that puts memory back did not end in time");
-        }
-        Some(cut)
-    }
-}
-
-impl Unreadable {
-    fn cut(self) -> Cut {
-        let what = match self.trouble {
-            Trouble::Stuck(what) | Trouble::Failed(what) => what,
-            Trouble::GivenUp | Trouble::Changed => "its reading was given up".to_owned(),
-        };
-        Cut::new(Reason::SnapshotIncomplete, format!("memory could not be compared after a pass: {what}"))
-    }
-}
-
-/// Memory to which a copy may still be writing is not used again.
-fn abandon(problem: &Unreadable, workspace: &mut Workspace) {
-    if !matches!(problem.trouble, Trouble::Stuck(_)) {
-        return;
-    }
-    if problem.of_snapshot {
-        workspace.tiers.store().abandon();
-    } else {
-        workspace.scratch.take().into_iter().for_each(HostBlock::leak);
-    }
-}
-
-impl Evidence {
-    /// How a window ends that has lost data of others, whatever ends it.
-    pub(super) fn tainted(&self) -> Option<Cut> {
-        self.last.clone().filter(|last| last.tainted)
-    }
-
-    fn new(regions: usize, room: u64) -> Self {
-        Self {
-            first: None,
-            written: vec![WrittenBytes::new(); regions],
-            unkept: false,
-            gone: vec![false; regions],
-            divergences: Divergences::new(),
-            equal: true,
-            incomparable: false,
-            unreached: Unreached::new(room),
-            foreign: false,
-            foreign_undone: false,
-            last: None,
-            dumps: BTreeMap::new(),
-        }
     }
 }
 

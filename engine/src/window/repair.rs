@@ -1,9 +1,9 @@
 //! After a restore that failed: memory becomes what the first pass left, or the record says that it is not one pass.
 
 use super::Window;
+use super::evidence::Evidence;
 use super::finish::Cut;
 use super::inspect::Inspection;
-use super::passes::Evidence;
 use super::snapshot::Workspace;
 use crate::compare::WrittenBytes;
 use crate::copy::{Copied, Mover};

@@ -1,15 +1,76 @@
 //! Memory goes back to what the snapshot holds.
 
+use super::Window;
+use super::evidence::Evidence;
+use super::finish::Cut;
 use super::inspect::Inspection;
+use super::snapshot::{Workspace, nanoseconds};
+use crate::copy::Mover;
 use crate::store::{GAP, Plan};
+use hsa_replay_contract::record::{Restore, Stage as Stretch};
 use std::ops::Range;
+use std::time::Instant;
 
 /// Spans are rounded out to cache lines.
 const GRAIN: u64 = 64;
 
+impl Window<'_> {
+    /// Puts memory back. On failure memory is made one complete pass again, if that is possible.
+    pub(super) fn restore(
+        &mut self,
+        plan: &Plan,
+        inspection: Option<&Inspection>,
+        workspace: &mut Workspace,
+        evidence: &Evidence,
+    ) -> Option<Cut> {
+        let start = Instant::now();
+        // A restore that has begun is finished, whatever the time; only a copy that hangs ends it.
+        let deadline = start + self.process.settings.timeout;
+        let mover = Mover::new(self.process, self.agent.agent, deadline);
+        let spans = spans(plan, inspection);
+        let mut back = workspace.tiers.store().write_back(plan, &spans, &mover);
+        if !back.failed.is_empty() && !back.stuck {
+            let again = workspace.tiers.store().write_back(plan, &back.failed, &mover);
+            back.bytes += again.bytes;
+            back.failed = again.failed;
+            back.stuck = again.stuck;
+        }
+        let mut regions: Vec<usize> = spans.iter().map(|(region, _)| *region).collect();
+        regions.dedup();
+        let totals =
+            self.record.restore.get_or_insert(Restore { regions: 0, bytes: 0, ns: 0, skipped: 0, failed: 0 });
+        totals.regions += (regions.len() - back.gone.len().min(regions.len())) as u64;
+        totals.bytes += back.bytes;
+        totals.ns += nanoseconds(start.elapsed());
+        let after = self.record.passes.last().map(|pass| pass.index);
+        self.timeline.note(Stretch::Restore, after, start);
+        if totals.skipped == 0 && !back.gone.is_empty() {
+            tracing::warn!(
+                "{} regions were freed while {} was replayed; they are not put back",
+                back.gone.len(),
+                self.record.kernel
+            );
+        }
+        totals.skipped += back.gone.len() as u64;
+        totals.failed += back.failed.len() as u64;
+        if back.failed.is_empty() {
+            return None;
+        }
+        let mut cut = super::repair::repair(self, plan, inspection, workspace, evidence, &back.failed);
+        if back.stuck {
+            // It may still read from the store and write to memory, whatever was put there now.
+            workspace.tiers.store().abandon();
+            cut.tainted = true;
+            cut.detail = format!("a copy did not end in time; {}", cut.detail);
+            self.process.disarm("a copy that puts memory back did not end in time");
+        }
+        Some(cut)
+    }
+}
+
 /// What has to be written back: all of it without an inspection, otherwise what differs. What lies between is written with it where
 /// that saves a copy, but only in memory that the kernel reaches: elsewhere others may have written there since.
-pub(super) fn spans(plan: &Plan, inspection: Option<&Inspection>) -> Vec<(usize, Range<u64>)> {
+fn spans(plan: &Plan, inspection: Option<&Inspection>) -> Vec<(usize, Range<u64>)> {
     let regions = plan.regions.iter().enumerate();
     match inspection {
         None => regions.map(|(at, region)| (at, 0..region.bytes)).collect(),

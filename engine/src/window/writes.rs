@@ -1,6 +1,6 @@
 //! What a kernel wrote, as the report lists it.
 
-use super::passes::Evidence;
+use super::evidence::Evidence;
 use super::snapshot::Ready;
 use crate::compare::{ChangedRanges, share};
 use crate::inventory::RegionKind;
