@@ -180,6 +180,26 @@ fn what_the_engine_takes_is_host_memory(release: Release) {
 }
 
 /// Or its snapshot goes elsewhere.
+/// Two mappings side by side, of different physical memory: the real runtime copies them at once.
+#[test]
+fn adjoining_mappings_are_copied_together_on_newest() {
+    let victim = Victim::hip("mappings", Release::Newest);
+    let launch = victim.replayed(&["--passes", "3", "--kernel", "raise\\("]);
+    let (run, calls) = Tap::watching(&[COPY]).below(launch, Release::Newest);
+    run.same_as(victim.plain().well());
+    for dispatch in run.report().complete().of_kernel("raise", 2) {
+        replayed(dispatch, PASSES);
+        let [first, second] = dispatch.writes.as_deref().expect("memory was compared") else {
+            panic!("both mappings are written: {run}")
+        };
+        assert_eq!(first.base + first.size, second.base, "{run}");
+        // Destination, its agent, source, its agent, bytes.
+        let both =
+            |call: &&Call| call.arguments[2] == first.base && call.arguments[4] >= first.size + second.size;
+        assert!(of_the_engine(&calls).iter().any(both), "{run}");
+    }
+}
+
 fn without_host_memory_the_kernel_runs_once(release: Release) {
     let (dispatch, calls) = incremented(&Tap::watching(&[ALLOCATE]), release);
     replayed(&dispatch, PASSES);
