@@ -128,6 +128,36 @@ fn a_write_of_others_that_cannot_be_put_again_between_two_passes_is_at_the_end()
     assert!(detail.starts_with("restore_failed") && detail.contains("foreign_write"), "{detail}");
 }
 
+/// As before, and the memory is opened to them when the last pass has been read: what they write then is newer.
+#[test]
+fn a_write_of_others_is_not_put_over_what_they_wrote_since_the_memory_was_opened() {
+    let rig = Rig::with(&[("PASSES", "5")]);
+    let (data, other) = (rig.allocate(64), rig.allocate(64));
+    let count = AtomicU32::new(0);
+    rig.fake.kernel(rig.kernel(SCALE), move |machine, words| {
+        machine.add_u32(argument(words, 0), 1);
+        if count.fetch_add(1, Ordering::SeqCst) == 0 {
+            machine.write(other, &[9; 4]);
+        }
+    });
+    for nth in 3..5 {
+        rig.fake.fault(Operation::CopyToDevice, nth, Fault::Refuse);
+    }
+    // Snapshot and first pass are three copies each, the second pass twice as many; behind three of the third, where it differs
+    // from the first is looked for.
+    rig.fake.pause(Operation::CopyToHost, 15);
+    let queue = rig.queue(16);
+    let done = queue.dispatch(SCALE, &[data]);
+    rig.fake.wait_for_pause();
+    rig.engine.memory_exported(other, true);
+    rig.fake.machine(|machine| machine.write(other, &[5; 4]));
+    rig.fake.resume();
+    queue.wait(done);
+    assert_eq!((rig.u32(data), rig.u32(other)), (1, 0x0505_0505));
+    let record = rig.finish().0.remove(0);
+    assert_eq!((record.outcome, record.reason), (Outcome::Tainted, Some(Reason::ForeignWrite)), "{record:?}");
+}
+
 #[test]
 fn a_write_of_others_outlives_a_window_that_ends_early() {
     // The snapshot takes three copies, the first pass too, the second twice as many: its bytes differ. The third is not read.
