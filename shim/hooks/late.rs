@@ -51,12 +51,17 @@ mod tests {
         let pending = Pending::new(0x1000..0x3000);
         wait_for(&(0x3000..0x4000));
         wait_for(&(0..0x1000));
-        let made = AtomicBool::new(false);
+        let (coming, made) = (AtomicBool::new(false), AtomicBool::new(false));
         std::thread::scope(|scope| {
             let next = scope.spawn(|| {
+                coming.store(true, Ordering::SeqCst);
                 wait_for(&(0x2000..0x2001));
                 made.load(Ordering::SeqCst)
             });
+            while !coming.load(Ordering::SeqCst) {
+                std::thread::yield_now();
+            }
+            // Enough for one that does not wait, on a busy machine too.
             for _ in 0..10_000 {
                 std::thread::yield_now();
             }
