@@ -19,6 +19,7 @@ mod freed;
 mod going;
 mod hostcall;
 mod hung_copies;
+mod left_out;
 mod life;
 mod listed;
 mod neighbours;
