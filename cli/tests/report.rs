@@ -122,6 +122,13 @@ fn records_that_could_not_be_written_are_missed() {
     place.write("lossy.jsonl", kept.join("\n"));
     let text = answer(place.command(["report", "lossy.jsonl"]));
     assert!(text.contains("1 record missing: not all could be written"), "{text}");
+    let mut kept = lines();
+    let lost = kept.remove(2);
+    assert!(lost.starts_with("{\"record\":\"dispatch\""), "{lost}");
+    place.write("lossy.jsonl", kept.join("\n"));
+    let text = answer(place.command(["report", "lossy.jsonl"]));
+    assert!(text.contains("1 record missing: not all could be written"), "{text}");
+    assert!(text.contains("launch 0 (#0) is lost") && !text.contains("ended inside"), "{text}");
 }
 
 #[test]

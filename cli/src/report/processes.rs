@@ -121,7 +121,8 @@ impl Process {
         }
     }
 
-    /// Dispatches that began and have no record: the process ended inside those kernels.
+    /// Dispatches that began and have no record: the process ended inside those kernels, or, where it ended in order, their
+    /// records are lost.
     pub fn unfinished(&self) -> impl Iterator<Item = &Begin> {
         self.open.values()
     }

@@ -8,7 +8,7 @@ use hsa_replay_contract::{Settings, Summary};
 use super::child::Ended;
 use super::written::{Report, Written};
 use crate::failure::say;
-use crate::report::processes::{End, Processes};
+use crate::report::processes::{End, Process, Processes};
 use crate::report::reading::{self, Item, Problems};
 use crate::report::units::{counted, shorten, signal_name};
 
@@ -17,6 +17,12 @@ const NAME_WIDTH: usize = 100;
 
 /// The most reports that are named one by one.
 const NAMED_REPORTS: usize = 4;
+
+/// The most processes that did not end in order and are named.
+const NAMED_PROCESSES: usize = 4;
+
+/// The most kernels that are named of those which a process ended inside.
+const NAMED_KERNELS: usize = 4;
 
 /// Prints the lines, each behind our name, to standard error.
 pub fn tell(written: &Written, settings: &Settings, ended: &Ended) {
@@ -71,17 +77,7 @@ fn read(reports: &[Report]) -> (Processes, Vec<String>) {
 }
 
 fn account(processes: &Processes, settings: &Settings, ended: &Ended) -> Vec<String> {
-    let mut lines = Vec::new();
-    for process in processes.iter() {
-        for begin in process.unfinished() {
-            let name = shorten(&begin.kernel, NAME_WIDTH);
-            lines.push(format!("process {} ended inside {name}, launch {}", begin.pid, begin.launch));
-        }
-        if process.end() == End::Abnormal {
-            lines
-                .push(format!("process {} ended without a summary: counted from its records", process.pid()));
-        }
-    }
+    let mut lines = ends(processes);
     let total = processes.total();
     if let Some(code @ (126 | 127)) = ended.code().filter(|_| processes.is_empty()) {
         lines.push(format!(
@@ -113,6 +109,43 @@ fn account(processes: &Processes, settings: &Settings, ended: &Ended) -> Vec<Str
         ));
     } else {
         lines.push(totals(&total));
+    }
+    lines
+}
+
+/// How processes ended, where that was not in order, or with records that are missing.
+fn ends(processes: &Processes) -> Vec<String> {
+    let mut named = processes.iter().map(end).filter(|lines| !lines.is_empty());
+    let mut lines: Vec<String> = named.by_ref().take(NAMED_PROCESSES).flatten().collect();
+    match u64::try_from(named.count()).unwrap_or(u64::MAX) {
+        0 => {}
+        more => lines.push(format!(
+            "and {} ended so, or with records missing (`hsa-replay report` names each)",
+            counted(more, "more process")
+        )),
+    }
+    lines
+}
+
+fn end(process: &Process) -> Vec<String> {
+    let pid = process.pid();
+    let mut lines = Vec::new();
+    match process.end() {
+        End::Orderly if process.missing() > 0 => {
+            let (missing, are) = (process.missing(), if process.missing() == 1 { "is" } else { "are" });
+            let records = counted(missing, "record");
+            lines.push(format!("{records} of process {pid} {are} missing: not all could be written"));
+        }
+        End::Orderly => {}
+        end @ (End::Replaced | End::Abnormal) => {
+            for begin in process.unfinished().take(NAMED_KERNELS) {
+                let name = shorten(&begin.kernel, NAME_WIDTH);
+                lines.push(format!("process {pid} ended inside {name}, launch {}", begin.launch));
+            }
+            if end == End::Abnormal {
+                lines.push(format!("process {pid} ended without a summary: counted from its records"));
+            }
+        }
     }
     lines
 }

@@ -37,7 +37,7 @@ pub struct OpenError {
 
 /// A record is lost. It prints as one line.
 #[derive(Debug, thiserror::Error)]
-#[error("{}: cannot write the report: {source} ({lost} records lost)", crate::text::name_of(path))]
+#[error("{}: cannot write the report: {source}", crate::text::name_of(path))]
 pub struct WriteError {
     /// The report's file.
     pub path: PathBuf,

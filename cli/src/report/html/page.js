@@ -346,7 +346,7 @@
         ["agents", session.agents.map((agent) => `${agent.index}: ${agent.name}${agent.uuid ? ` ${agent.uuid}` : ""}`).join("; ")],
         ["settings", given.map(([name, value]) => `${name} ${value}`).join("; ")]);
     }
-    entries.push(["ended inside", process.unfinished.map((begin) => `${begin.kernel}, launch ${begin.launch}`).join("; ")]);
+    entries.push([process.end === "orderly" ? "lost records" : "ended inside", process.unfinished.map((begin) => `${begin.kernel}, launch ${begin.launch}`).join("; ")]);
     entries.push(["damaged records", process.damaged.map((begin) => `#${begin.id} ${begin.kernel}`).join("; ")]);
     if (process.missing_records > 0) entries.push(["missing records", process.missing_records]);
     if (process.repeated_records > 0) {

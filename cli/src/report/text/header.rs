@@ -49,7 +49,18 @@ pub fn print(output: &mut impl Write, processes: &Processes, process: &Process) 
     writeln!(output, "  {}", totals(&process.totals()))?;
     for begin in process.unfinished() {
         let name = shorten(&begin.kernel, 200);
-        writeln!(output, "  ended inside {name}, launch {} (#{} has no record)", begin.launch, begin.id)?;
+        match process.end() {
+            End::Orderly => {
+                writeln!(output, "  the record of {name}, launch {} (#{}) is lost", begin.launch, begin.id)?;
+            }
+            End::Replaced | End::Abnormal => {
+                writeln!(
+                    output,
+                    "  ended inside {name}, launch {} (#{} has no record)",
+                    begin.launch, begin.id
+                )?;
+            }
+        }
     }
     for begin in process.damaged() {
         let name = shorten(&begin.kernel, 200);
