@@ -14,7 +14,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use hsa_replay_contract::Settings;
-use hsa_replay_contract::report::expand_pid;
+use hsa_replay_contract::report::{expand_origin, expand_pid};
 use tracing_subscriber::filter::Targets;
 
 use subscriber::{Lines, Output};
@@ -34,7 +34,7 @@ fn open(filter: &str, file: Option<&Path>) -> Result<Lines, String> {
     let output = match file {
         None => Output::StandardError,
         Some(template) => {
-            let path = expand_pid(template, std::process::id());
+            let path = expand_pid(&expand_origin(template), std::process::id());
             let file = append_to(&path).map_err(|why| format!("the log {}: {why}", path.display()))?;
             Output::file(file)
         }

@@ -236,11 +236,8 @@ fn build(machine: &Machine, target: &str, program: &str) -> String {
                 machine.sh(&format!("cp {}/{from} {to}", packages().display()));
             }
             "RUN" => drop(machine.sh(&arguments)),
-            // The software GPU stands in for the driver by the same variable.
-            "ENV" => {
-                environment +=
-                    &format!("export {}\n", arguments.replace("LD_PRELOAD=", "LD_PRELOAD=$LD_PRELOAD:"))
-            }
+            // What the base image has in a variable stays there: here the software GPU, which stands in for the driver.
+            "ENV" => environment += &format!("export {arguments}\n"),
             "ENTRYPOINT" => {
                 let words: Vec<String> = serde_json::from_str(&arguments).expect("a list of words");
                 entry = words.iter().map(|word| format!("'{word}' ")).collect();

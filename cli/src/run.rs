@@ -2,6 +2,7 @@
 
 mod child;
 pub mod closing;
+mod id;
 pub mod libraries;
 mod program;
 mod progress;
@@ -10,17 +11,19 @@ mod written;
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
+use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 use clap::ArgMatches;
-use hsa_replay_contract::report::{check_appendable, prepare, prepare_folder};
-use hsa_replay_contract::settings::{PARENT_VARIABLE, PROGRESS_VARIABLE, is_unknown_variable};
+use hsa_replay_contract::report::{check_appendable, expand_origin, prepare, prepare_folder};
+use hsa_replay_contract::settings::{PARENT_VARIABLE, PROGRESS_VARIABLE, RUN_VARIABLE, is_unknown_variable};
 use hsa_replay_contract::text::{name_of, shorten};
-use hsa_replay_contract::{OPTIONS, OptionId, OptionSpec, Settings};
+use hsa_replay_contract::{OPTIONS, OptionId, OptionSpec, Settings, Source};
 
 use crate::attach::{self, Folder, LIBRARY_PATH, PRELOAD};
 use crate::command::{self, PROGRAM};
 use crate::failure::{Failure, say};
+use id::RunId;
 use signals::Blocked;
 
 /// The most bytes of a variable with its name, `=` and the zero at its end (execve(2), `MAX_ARG_STRLEN`).
@@ -33,12 +36,14 @@ pub fn main(arguments: &ArgMatches) -> Result<ExitCode, Failure> {
         say(warning);
     }
     let library = attach::find(&settings).map_err(Failure::run)?;
-    let output = absolute(&settings.output).map_err(Failure::run)?;
     let mut words = arguments.get_many::<OsString>(PROGRAM).into_iter().flatten();
     let Some(name) = words.next() else { return Err(Failure::run("no program given")) };
     program::check(name).map_err(|error| child::RunError::Start(error).into_failure(name))?;
     libraries::check(&settings).map_err(Failure::run)?;
-    let variables = program_variables(&settings).map_err(Failure::run)?;
+    let mut variables = program_variables(&settings).map_err(Failure::run)?;
+    // All processes of a run have the same time in the names of their files.
+    let output = set_origin(&mut variables, OptionId::Output).unwrap_or_else(|| settings.output.clone());
+    let log = set_origin(&mut variables, OptionId::LogFile);
     if let Some((name, _)) = variables.iter().find(|(name, value)| name.len() + value.len() + 2 > LONGEST) {
         let flag = OptionSpec::by_variable(name).map_or(*name, |spec| spec.flag);
         return Err(Failure::run(format!(
@@ -46,15 +51,19 @@ pub fn main(arguments: &ArgMatches) -> Result<ExitCode, Failure> {
         )));
     }
     let mut pipes = Vec::new();
-    if let Some(log) = &settings.log_file {
-        let held = check_appendable(&absolute(log).map_err(Failure::run)?);
+    if let Some(log) = &log {
+        let held = check_appendable(log);
         pipes.push(held.map_err(|error| Failure::run(format!("--log-file: {error}")))?);
     }
     if let Some(folder) = &settings.dump_writes {
         prepare_folder(folder).map_err(Failure::run)?;
     }
+    // A name that another `run` handed on is that of its report, which has records by now.
+    let is_outer =
+        settings.run.is_some() && settings.source_of(OptionId::Output) == Some(&Source::Environment);
     // The last of all: it empties the report of an earlier run.
-    pipes.push(prepare(&output).map_err(Failure::run)?);
+    let held = if is_outer { check_appendable(&output) } else { prepare(&output) };
+    pipes.push(held.map_err(Failure::run)?);
 
     // From here on a signal waits until the program can have it: the folder must not be left behind.
     let blocked = Blocked::new().map_err(|error| Failure::run(format!("cannot block signals: {error}")))?;
@@ -67,13 +76,16 @@ pub fn main(arguments: &ArgMatches) -> Result<ExitCode, Failure> {
         program.env(PROGRESS_VARIABLE, line.page());
     }
 
-    let before = written::Before::note(&output);
-    let ended = child::run(&mut program, &output, &blocked, progress.as_mut())
+    let id = RunId::new(settings.run.as_deref());
+    program.env(RUN_VARIABLE, id.name());
+    let before = written::Before::note(&output, !is_outer);
+    let stale = (!is_outer).then_some(output.as_path());
+    let ended = child::run(&mut program, stale, &blocked, progress.as_mut())
         .map_err(|error| error.into_failure(name))?;
     drop(progress);
     drop(folder);
     blocked.release();
-    closing::tell(&before.written(ended.pid), &settings, &ended);
+    closing::tell(&before.written(ended.pid), &id, &settings, &ended);
     drop(pipes);
     Ok(ExitCode::from(ended.exit_code()))
 }
@@ -124,6 +136,14 @@ pub fn program_variables(settings: &Settings) -> Result<Vec<(&'static str, OsStr
         }
     }
     Ok(variables)
+}
+
+/// Replaces the placeholders for host and time in a file's name; gives the name if there is one.
+fn set_origin(variables: &mut [(&'static str, OsString)], id: OptionId) -> Option<PathBuf> {
+    let (_, value) = variables.iter_mut().find(|(name, _)| *name == id.spec().variable)?;
+    let path = expand_origin(Path::new(value));
+    *value = path.clone().into();
+    Some(path)
 }
 
 fn absolute(path: &Path) -> Result<std::path::PathBuf, String> {

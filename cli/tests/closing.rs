@@ -4,8 +4,10 @@
 mod fixture;
 
 use std::fs;
+use std::io::Read;
+use std::process::{Output, Stdio};
 
-use fixture::{COMPLETE, Place, messages};
+use fixture::{COMPLETE, Place, library, messages};
 
 #[test]
 fn a_program_that_its_loader_gives_up_is_not_said_to_have_made_no_hsa_call() {
@@ -177,4 +179,66 @@ fn many_processes_that_did_not_end_in_order_are_not_named_one_by_one() {
     assert!(lines.len() < 16, "{lines:#?}");
     assert!(lines.iter().any(|line| line.contains("process 1 ended inside")), "{lines:#?}");
     assert!(lines.iter().any(|line| line.contains("and 96 more processes")), "{lines:#?}");
+}
+
+#[test]
+fn what_another_run_writes_at_the_same_time_in_the_same_folder_is_not_counted() {
+    let place = Place::new();
+    let canned = place.write("canned", fs::read(COMPLETE).expect("golden"));
+    let run = |script: &str| {
+        let mut command = place.run(["--", "sh", "-c", script]);
+        command.env("FIXTURE_PROGRAM", "true").env("FIXTURE_REPORT", &canned).env("FIXTURE_RUN", "1");
+        command
+    };
+    let mut first = run("/bin/true; echo ready; read line; exit 0");
+    first.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut first = first.spawn().expect("starts");
+    let mut ready = [0; 6];
+    first.stdout.take().expect("stdout").read_exact(&mut ready).expect("ready");
+    // The first run's process goes on writing.
+    let more = "for report in hsa-replay-*.jsonl; do sed -n 3p canned >> $report; done; /bin/true; exit 0";
+    let counted = |output: &Output| {
+        let lines = messages(output);
+        let reports = lines.iter().filter(|line| line.contains("report: ")).count();
+        (lines[0].clone(), reports, lines.len())
+    };
+    let second = run(more).output().expect("runs");
+    let expected =
+        "hsa-replay: 4 candidates: 2 replayed, 1 declined (untracked_memory 1), 1 tainted; 12 filtered out";
+    assert_eq!(counted(&second), (expected.to_owned(), 1, 2), "{second:?}");
+    drop(first.stdin.take());
+    let first = first.wait_with_output().expect("ends");
+    assert_eq!(counted(&first), (expected.to_owned(), 1, 2), "{first:?}");
+}
+
+#[test]
+fn a_run_inside_of_another_appends_to_its_report_and_both_count_what_is_theirs() {
+    let place = Place::new();
+    let script = "/bin/true; \"$COMMAND\" run --shim \"$LIBRARY\" -- /bin/true";
+    let mut command = place.run(["-o", "all.jsonl", "--", "sh", "-c", script]);
+    command
+        .env("COMMAND", env!("CARGO_BIN_EXE_hsa-replay"))
+        .env("LIBRARY", library())
+        .env("FIXTURE_RUN", "1");
+    command.env("FIXTURE_PROGRAM", "true").env("FIXTURE_REPORT", COMPLETE);
+    let lines = messages(&command.output().expect("runs"));
+    let counts: Vec<&str> =
+        lines.iter().filter_map(|line| line.split_once(" candidates").map(|(count, _)| count)).collect();
+    assert_eq!(counts, ["hsa-replay: 4", "hsa-replay: 8"], "{lines:?}");
+}
+
+#[test]
+fn host_and_time_in_the_reports_name_are_one_for_all_processes_of_a_run() {
+    let place = Place::new();
+    let script = "/bin/true; /bin/true; exit 0";
+    let mut command = place.run(["-o", "r_{host}_{time}_{pid}.jsonl", "--", "sh", "-c", script]);
+    command.env("FIXTURE_PROGRAM", "true").env("FIXTURE_REPORT", COMPLETE);
+    let lines = messages(&command.output().expect("runs"));
+    assert!(lines[0].starts_with("hsa-replay: 8 candidates"), "{lines:?}");
+    let names = place.names();
+    let parts: Vec<Vec<&str>> = names.iter().map(|name| name.split('_').collect()).collect();
+    let host = rustix::system::uname();
+    let [one, other] = &parts[..] else { panic!("{names:?}") };
+    assert_eq!(one[..3], other[..3], "{names:?}");
+    assert_eq!(one[1], host.nodename().to_str().expect("text"), "{names:?}");
 }

@@ -165,7 +165,7 @@ fn sums_of_enormous_numbers_end_at_the_largest_in_every_format() {
     let mut command = place.run(["-o", "r.jsonl", "--", "true"]);
     command.env("FIXTURE_PROGRAM", "true").env("FIXTURE_REPORT", path);
     let said = messages(&command.output().expect("runs"));
-    assert!(said[0].contains("18446744073709551615 candidates"), "{said:?}");
+    assert!(said.iter().any(|line| line.contains("18446744073709551615 candidates")), "{said:?}");
 }
 
 #[test]

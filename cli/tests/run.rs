@@ -189,8 +189,14 @@ fn the_programs_streams_are_its_own() {
 fn the_program_gets_settings_as_variables_and_no_others() {
     let place = Place::new();
     place.write("c.toml", "kernel = \"from file\"\nlog_file = \"l.txt\"\n");
-    let mut command =
-        place.run(["--budget", "1K", "--", "sh", "-c", "env | grep ^HSA_REPLAY_ | grep -v PARENT= | sort"]);
+    let mut command = place.run([
+        "--budget",
+        "1K",
+        "--",
+        "sh",
+        "-c",
+        "env | grep ^HSA_REPLAY_ | grep -Ev 'PARENT=|RUN=' | sort",
+    ]);
     command.env("HSA_REPLAY_PASES", "3");
     command.env("HSA_REPLAY_CONFIG", "c.toml").env("HSA_REPLAY_TIMEOUT", "5").env("HSA_REPLAY_CHECK", "");
     let here = fs::canonicalize(place.path(".")).expect("folder");

@@ -18,7 +18,9 @@ use std::time::Duration;
 
 pub use error::SettingError;
 pub use file::read_config_file;
-pub use layer::{Given, Layer, PARENT_VARIABLE, PROGRESS_VARIABLE, Source, is_unknown_variable};
+pub use layer::{
+    Given, Layer, PARENT_VARIABLE, PROGRESS_VARIABLE, RUN_VARIABLE, Source, is_unknown_variable,
+};
 
 use crate::record::{Allow, SessionConfig};
 use crate::{KernelFilter, LaunchWindow, OPTIONS, OptionId};
@@ -43,7 +45,7 @@ pub struct Settings {
     pub launches: LaunchWindow,
     /// Whether memory is compared after each pass.
     pub check: bool,
-    /// The report's name, with `{pid}` not yet expanded.
+    /// The report's name, with its placeholders not yet expanded.
     pub output: PathBuf,
     /// Where the bytes of written ranges are stored; `None` stores none.
     pub dump_writes: Option<PathBuf>,
@@ -61,7 +63,7 @@ pub struct Settings {
     pub follow_children: bool,
     /// What is logged; `None` means nothing.
     pub log: Option<String>,
-    /// Where the log goes, with `{pid}` not yet expanded; `None` means standard error.
+    /// Where the log goes, with its placeholders not yet expanded; `None` means standard error.
     pub log_file: Option<PathBuf>,
     /// The real runtime; `None` means that it is searched for.
     pub runtime: Option<PathBuf>,
@@ -71,6 +73,8 @@ pub struct Settings {
     pub shim: Option<PathBuf>,
     /// The config file that took part.
     pub config: Option<PathBuf>,
+    /// The run that this process belongs to ([`RUN_VARIABLE`]); `None` outside of `run`.
+    pub run: Option<String>,
     /// One line for each thing that looks like a mistake but does no harm, for example an unknown variable.
     pub warnings: Vec<String>,
     given: BTreeMap<OptionId, Given>,
@@ -94,6 +98,12 @@ impl Settings {
         vars: impl IntoIterator<Item = (OsString, OsString)>,
         read_file: impl FnOnce(&Path) -> io::Result<Vec<u8>>,
     ) -> Result<Self, SettingError> {
+        let mut run = None;
+        let vars = vars.into_iter().inspect(|(name, text)| {
+            if name == RUN_VARIABLE {
+                run = text.to_str().filter(|text| !text.is_empty()).map(str::to_owned);
+            }
+        });
         let (environment, warnings) = Layer::from_variables(vars);
         let named = options.get(OptionId::Config).or_else(|| environment.get(OptionId::Config));
         let file = match named {
@@ -109,10 +119,14 @@ impl Settings {
         let mut given = file.into_values();
         given.extend(environment.into_values());
         given.extend(options.into_values());
-        Self::check(given, warnings)
+        Self::check(given, run, warnings)
     }
 
-    fn check(given: BTreeMap<OptionId, Given>, warnings: Vec<String>) -> Result<Self, SettingError> {
+    fn check(
+        given: BTreeMap<OptionId, Given>,
+        run: Option<String>,
+        warnings: Vec<String>,
+    ) -> Result<Self, SettingError> {
         let values = Values(&given);
         Ok(Self {
             passes: values.parse(OptionId::Passes, value::passes)?.unwrap_or(DEFAULT_PASSES),
@@ -136,6 +150,7 @@ impl Settings {
             tool: values.path(OptionId::Tool)?,
             shim: values.path(OptionId::Shim)?,
             config: values.path(OptionId::Config)?,
+            run,
             warnings,
             given,
         })

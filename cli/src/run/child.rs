@@ -60,22 +60,24 @@ impl RunError {
     }
 }
 
-/// Runs `program` to its end. A report of an earlier process with the same number is emptied first. The progress line, if
-/// there is one, is kept up to date meanwhile.
+/// Runs `program` to its end. The report of an earlier process with the same number is emptied first, where a template for its
+/// name is given. The progress line, if there is one, is kept up to date meanwhile.
 pub fn run(
     program: &mut Command,
-    output: &Path,
+    stale: Option<&Path>,
     blocked: &Blocked,
     mut progress: Option<&mut Line>,
 ) -> Result<Ended, RunError> {
-    let mut stale = StaleReport::new(output);
+    let mut stale = stale.map(StaleReport::new);
     let inherited = blocked.before();
     // SAFETY: between fork and exec the closure only formats a number into memory reserved before, and calls getpid,
     // open, close, signal and sigprocmask, which are async-signal-safe; it neither allocates nor locks.
     unsafe {
         program.pre_exec(move || {
             inherited.restore();
-            stale.empty();
+            if let Some(stale) = &mut stale {
+                stale.empty();
+            }
             Ok(())
         });
     }

@@ -1,11 +1,13 @@
 //! What `run` says at the end: what was replayed, what was not and why, and where the report is.
 
+use std::collections::HashMap;
 use std::io;
 
 use hsa_replay_contract::text::name_of;
-use hsa_replay_contract::{Settings, Summary};
+use hsa_replay_contract::{Record, Settings, Summary};
 
 use super::child::Ended;
+use super::id::RunId;
 use super::written::{Report, Written};
 use crate::failure::say;
 use crate::report::processes::{End, Process, Processes};
@@ -25,17 +27,17 @@ const NAMED_PROCESSES: usize = 4;
 const NAMED_KERNELS: usize = 4;
 
 /// Prints the lines, each behind our name, to standard error.
-pub fn tell(written: &Written, settings: &Settings, ended: &Ended) {
+pub fn tell(written: &Written, id: &RunId, settings: &Settings, ended: &Ended) {
     let mut lines = Vec::new();
     if let Some(signal) = ended.signal() {
         lines.push(format!("the program was ended by signal {signal}{}", signal_name(signal)));
     }
     match written {
         Written::Files(reports) => {
-            let (processes, problems) = read(reports);
-            lines.extend(problems);
-            lines.extend(account(&processes, settings, ended));
-            lines.extend(places(reports));
+            let read = read(reports, id);
+            lines.extend(read.problems);
+            lines.extend(account(&read.processes, settings, ended));
+            lines.extend(places(&read.reports));
         }
         Written::Stream(path, true) => lines.push(format!("the report went to {}", name_of(&path))),
         Written::Stream(path, false) => lines.push(format!(
@@ -48,21 +50,34 @@ pub fn tell(written: &Written, settings: &Settings, ended: &Ended) {
     }
 }
 
-fn read(reports: &[Report]) -> (Processes, Vec<String>) {
-    let mut processes = Processes::default();
-    let mut problems = Vec::new();
+/// What is this run's own in the reports.
+#[derive(Default)]
+struct Read<'a> {
+    processes: Processes,
+    reports: Vec<&'a Report>,
+    problems: Vec<String>,
+}
+
+fn read<'a>(reports: &'a [Report], id: &RunId) -> Read<'a> {
+    let Read { mut processes, reports: mut own, mut problems } = Read::default();
     for report in reports {
         processes.begin_file();
         let mut unread = Problems::default();
+        let mut whose = Whose::of(report, id);
         let read = report.open().and_then(|input| {
             reading::read::<io::Error>(input, &mut unread, |item| {
                 match item {
-                    Item::Record(record) => drop(processes.add(&record)),
+                    Item::Record(record) if whose.is_ours(&record) => drop(processes.add(&record)),
+                    Item::Record(_) => {}
                     Item::Torn(torn) => processes.add_torn(torn),
                 }
                 Ok(())
             })
         });
+        if whose.is_all_of_others() {
+            continue;
+        }
+        own.push(report);
         match read {
             Ok(()) if unread.count > 0 => problems.push(format!(
                 "{} of {} cannot be read; `hsa-replay report` says which",
@@ -73,7 +88,39 @@ fn read(reports: &[Report]) -> (Processes, Vec<String>) {
             Err(error) => problems.push(format!("cannot read {}: {error}", name_of(&report.path))),
         }
     }
-    (processes, problems)
+    Read { processes, reports: own, problems }
+}
+
+/// Which records of a report are of this run: others may write at the same time, in the same folder, by the same name.
+struct Whose<'a> {
+    id: &'a RunId,
+    /// Whether a process is ours whose session record is not there. All of our sessions begin in our part of a report; where there
+    /// is another part, that record stands in it.
+    unnamed: bool,
+    /// The processes that were seen, and whether they are ours.
+    known: HashMap<u32, bool>,
+    some_are_ours: bool,
+}
+
+impl<'a> Whose<'a> {
+    fn of(report: &Report, id: &'a RunId) -> Self {
+        Self { id, unnamed: !report.is_continued(), known: HashMap::new(), some_are_ours: false }
+    }
+
+    fn is_ours(&mut self, record: &Record) -> bool {
+        if let Record::Session(session) = record {
+            // An older library does not say it.
+            let ours = session.run.as_deref().is_none_or(|run| self.id.includes(run));
+            self.known.insert(session.pid, ours);
+        }
+        let ours = *self.known.entry(record.pid()).or_insert(self.unnamed);
+        self.some_are_ours |= ours;
+        ours
+    }
+
+    fn is_all_of_others(&self) -> bool {
+        !self.known.is_empty() && !self.some_are_ours
+    }
 }
 
 fn account(processes: &Processes, settings: &Settings, ended: &Ended) -> Vec<String> {
@@ -189,7 +236,7 @@ pub fn totals(total: &Summary) -> String {
     format!("{}: {}{filtered}", counted(total.candidates, "candidate"), parts.join(", "))
 }
 
-fn places(reports: &[Report]) -> Vec<String> {
+fn places(reports: &[&Report]) -> Vec<String> {
     let more = reports.len().saturating_sub(NAMED_REPORTS);
     let mut lines: Vec<String> = reports
         .iter()

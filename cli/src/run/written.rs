@@ -15,6 +15,8 @@ use hsa_replay_contract::report::expand_pid;
 #[derive(Debug)]
 pub struct Before {
     template: PathBuf,
+    /// Whether the program's own report is emptied when it starts.
+    empties: bool,
     lengths: HashMap<PathBuf, u64>,
     /// When the pipe of this name was written last.
     pipe: Option<SystemTime>,
@@ -39,9 +41,10 @@ pub struct Report {
 
 impl Before {
     /// Notes the reports there are.
-    pub fn note(template: &Path) -> Self {
+    pub fn note(template: &Path, empties: bool) -> Self {
         Self {
             template: template.to_owned(),
+            empties,
             lengths: existing(template).collect(),
             pipe: last_written(template),
         }
@@ -64,8 +67,7 @@ impl Before {
         let mut reports: Vec<Report> = existing(&self.template)
             .filter_map(|(path, length)| {
                 let before = self.lengths.get(&path).copied().unwrap_or(0);
-                // The program's own report was emptied when it started.
-                let start = if path == own || length < before { 0 } else { before };
+                let start = if (self.empties && path == own) || length < before { 0 } else { before };
                 (length > start).then_some(Report { path, start })
             })
             .collect();
@@ -75,6 +77,11 @@ impl Before {
 }
 
 impl Report {
+    /// Whether it holds records from before the run.
+    pub fn is_continued(&self) -> bool {
+        self.start > 0
+    }
+
     /// Opens the report where the run's part begins.
     pub fn open(&self) -> io::Result<File> {
         let mut file = File::open(&self.path)?;
@@ -134,7 +141,7 @@ mod tests {
         for name in ["r-1.jsonl", "r-2.jsonl", "r-x.jsonl", "other-3.jsonl"] {
             fs::write(file(name), "old\n").expect("file");
         }
-        let before = Before::note(&file("r-{pid}.jsonl"));
+        let before = Before::note(&file("r-{pid}.jsonl"), true);
         for name in ["r-1.jsonl", "r-x.jsonl", "other-3.jsonl"] {
             fs::write(file(name), "old\nnew\n").expect("file");
         }
@@ -154,7 +161,7 @@ mod tests {
     fn a_plain_name_is_one_report() {
         let folder = tempfile::tempdir().expect("folder");
         let path = folder.path().join("r.jsonl");
-        let before = Before::note(&path);
+        let before = Before::note(&path, true);
         assert!(before.reports(1).is_empty());
         fs::write(&path, "new\n").expect("file");
         assert_eq!(before.reports(1).len(), 1);

@@ -83,7 +83,8 @@ pub static OPTIONS: &[OptionSpec] = &[
         kind: ValueKind::Path,
         default: "hsa-replay-{pid}.jsonl",
         help: "Write the report to FILE; {pid} in it becomes the process id",
-        details: "`run` empties the file once, before the program starts; each process then appends.",
+        details: "{host} becomes the name of the machine or container, and {time} the time of the start (UTC). `run` empties \
+                  the file once, before the program starts, unless another `run` handed its name on; each process then appends.",
     },
     OptionSpec {
         id: OptionId::DumpWrites,
@@ -204,7 +205,7 @@ pub static OPTIONS: &[OptionSpec] = &[
         kind: ValueKind::Path,
         default: "standard error",
         help: "Append the log to FILE",
-        details: "",
+        details: "{pid}, {host} and {time} as in --output.",
     },
     OptionSpec {
         id: OptionId::Runtime,

@@ -15,6 +15,10 @@ pub struct Session {
     pub schema: u32,
     /// The process.
     pub pid: u32,
+    /// The `run` that started the process or one of its parents: a name of its own, behind that of an outer `run` and a dot;
+    /// null where the library was attached by hand.
+    #[serde(default)]
+    pub run: Option<String>,
     /// Version of hsa-replay.
     pub version: String,
     /// The real runtime.
@@ -46,6 +50,7 @@ impl Session {
         Self {
             schema: SCHEMA_VERSION,
             pid,
+            run: settings.run.clone(),
             version: VERSION.to_owned(),
             runtime,
             command,

@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 
-use super::expand_pid;
+use super::{expand_origin, expand_pid};
 use crate::Record;
 
 /// The report's descriptor is this one or above, where programs that count on low numbers do not look.
@@ -73,10 +73,10 @@ struct State {
 }
 
 impl Writer {
-    /// Opens the report of process `pid` for appending and creates it if needed; `{pid}` in `template` is expanded.
+    /// Opens the report of process `pid` for appending and creates it if needed; placeholders in `template` are expanded.
     /// Never waits, not even for a pipe's reader.
     pub fn open(template: &Path, pid: u32) -> Result<Self, OpenError> {
-        let path = expand_pid(template, pid);
+        let path = expand_pid(&expand_origin(template), pid);
         let target = Target::open(&path)?;
         let state = State { target, line: Vec::new(), torn: false, stalled: false, lost: 0 };
         Ok(Self { path, state: Mutex::new(state) })

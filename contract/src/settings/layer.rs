@@ -15,9 +15,12 @@ pub const PARENT_VARIABLE: &str = "HSA_REPLAY_PARENT";
 /// The page on which the library tells `run` what it is at ([`crate::progress`]). Set by `run`.
 pub const PROGRESS_VARIABLE: &str = "HSA_REPLAY_PROGRESS";
 
+/// The run that a process belongs to: what `run` calls itself, behind a dot where another `run` started it. Set by `run`.
+pub const RUN_VARIABLE: &str = "HSA_REPLAY_RUN";
+
 /// Variables with our prefix that are no options: what the parts tell each other, and what `scripts/rocm-root` and `build.rs` read.
-const ELSEWHERE: [&str; 4] =
-    [PARENT_VARIABLE, PROGRESS_VARIABLE, "HSA_REPLAY_ROOTS", "HSA_REPLAY_BUILD_RUNTIME"];
+const ELSEWHERE: [&str; 5] =
+    [PARENT_VARIABLE, PROGRESS_VARIABLE, RUN_VARIABLE, "HSA_REPLAY_ROOTS", "HSA_REPLAY_BUILD_RUNTIME"];
 
 /// Whether a variable has our prefix and no meaning.
 pub fn is_unknown_variable(name: &OsStr) -> bool {
