@@ -50,11 +50,18 @@ pub fn decide(runtime: &Runtime) {
 }
 
 /// Whether this process is the program itself, not one that the program started: `run`, or the shell that executed the lines
-/// of `env`, is its parent. Where neither has said who it is, nobody can tell.
+/// of `env`, is its parent. Where neither has said who it is, nobody can tell, and all take part.
 fn is_the_program() -> bool {
     let parent = settings::variable(PARENT_VARIABLE);
     let parent = parent.as_deref().and_then(std::ffi::OsStr::to_str).and_then(|text| text.parse().ok());
-    parent.is_none_or(|parent: u32| parent == std::os::unix::process::parent_id())
+    let Some(parent) = parent else {
+        log::say(format_args!(
+            "that children are not followed has no effect here: only `hsa-replay run`, and the lines of `hsa-replay env`, say \
+             which process is the program ({PARENT_VARIABLE})"
+        ));
+        return true;
+    };
+    parent == std::os::unix::process::parent_id()
 }
 
 /// Whether hooks act in this process.

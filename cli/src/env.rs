@@ -6,8 +6,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 
 use clap::ArgMatches;
+use hsa_replay_contract::OptionId;
 use hsa_replay_contract::settings::PARENT_VARIABLE;
-use hsa_replay_contract::{OptionId, Source};
 
 use crate::attach::{self, Folder, LIBRARY_PATH, PRELOAD};
 use crate::command;
@@ -28,8 +28,8 @@ pub fn main(arguments: &ArgMatches) -> Result<ExitCode, Failure> {
     export_prepended(&mut lines, LIBRARY_PATH, folder.search.as_os_str());
     // Programs that the shell itself starts, where their children are not followed.
     lines.extend_from_slice(format!("export {PARENT_VARIABLE}=$$\n").as_bytes());
-    if settings.source_of(OptionId::Config) == Some(&Source::Environment) {
-        // Its values stand in the lines below.
+    if std::env::var_os(OptionId::Config.spec().variable).is_some() {
+        // The values of the file that counts stand in the lines below.
         lines.extend_from_slice(b"unset HSA_REPLAY_CONFIG\n");
     }
     for (name, value) in program_variables(&settings).map_err(Failure::cannot_answer)? {

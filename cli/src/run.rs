@@ -51,11 +51,12 @@ pub fn main(arguments: &ArgMatches) -> Result<ExitCode, Failure> {
         )));
     }
     let mut pipes = Vec::new();
-    if let Some(log) = &log {
+    // Where nothing is logged or compared, nothing is made.
+    if let Some(log) = log.as_deref().filter(|_| settings.log.is_some()) {
         let held = check_appendable(log);
         pipes.push(held.map_err(|error| Failure::run(format!("--log-file: {error}")))?);
     }
-    if let Some(folder) = &settings.dump_writes {
+    if let Some(folder) = settings.dump_writes.as_deref().filter(|_| settings.check) {
         prepare_folder(folder).map_err(Failure::run)?;
     }
     // A name that another `run` handed on is that of its report, which has records by now.

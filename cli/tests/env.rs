@@ -87,6 +87,12 @@ fn values_of_a_config_file_are_in_the_lines() {
     let found = evaluated(&output.stdout, &[("HSA_REPLAY_CONFIG", "c.toml")]);
     let found = String::from_utf8(found).expect("text");
     assert!(found.contains("HSA_REPLAY_PASSES=9\0") && !found.contains("HSA_REPLAY_CONFIG"), "{found}");
+    place.write("other.toml", "passes = 8\nkernel = \"left over\"\n");
+    let mut command = place.command(["env", "--shim", &folder, "--config", "c.toml"]);
+    let output = command.env("HSA_REPLAY_CONFIG", "other.toml").output().expect("runs");
+    let found = evaluated(&output.stdout, &[("HSA_REPLAY_CONFIG", "other.toml")]);
+    let found = String::from_utf8(found).expect("text");
+    assert!(found.contains("HSA_REPLAY_PASSES=9\0") && !found.contains("HSA_REPLAY_CONFIG"), "{found}");
 }
 
 /// A build tree has the library under one name only, and the loader cannot take every path.

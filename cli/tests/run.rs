@@ -66,6 +66,9 @@ fn bad_settings_give_125_before_the_program_starts() {
         &["--passes", "65536"],
         &["--passes=-1"],
         &["--kernel", "saxpy("],
+        &["--kernel", ""],
+        &["--waiting", ""],
+        &["--log", "warning"],
         &["--launch-skip", "few"],
         &["--timeout", "0"],
         &["--timeout", "-3"],
@@ -206,6 +209,24 @@ fn the_program_gets_settings_as_variables_and_no_others() {
          HSA_REPLAY_OUTPUT={here}/hsa-replay-{{pid}}.jsonl\nHSA_REPLAY_PASSES=2\nHSA_REPLAY_TIMEOUT=5\n"
     );
     assert_eq!(answer(command), expected);
+}
+
+#[test]
+fn options_without_effect_are_a_warning_each_and_make_nothing() {
+    let place = Place::new();
+    let options =
+        ["--no-check", "--dump-writes", "dumps", "--log-file", "log", "-o", "r.jsonl", "--", "true"];
+    let output = place.run(options).output().expect("runs");
+    assert!(output.status.success(), "{output:?}");
+    let lines = messages(&output);
+    let idle = |text: &str| lines.iter().filter(|line| line.contains(text)).count();
+    assert_eq!(
+        idle("--dump-writes dumps: has no effect, since nothing is stored without --check"),
+        1,
+        "{lines:?}"
+    );
+    assert_eq!(idle("--log-file log: has no effect, since nothing is logged without --log"), 1, "{lines:?}");
+    assert_eq!(place.names(), ["r.jsonl"]);
 }
 
 #[test]

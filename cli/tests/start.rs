@@ -61,14 +61,14 @@ fn whatever_keeps_the_program_from_its_start_leaves_the_last_report() {
     let place = Place::new();
     fs::create_dir(place.path("folder")).expect("folder");
     let kept = place.write("keep.jsonl", "the last report\n");
-    let long = "x".repeat(128 << 10);
+    let long = "x".repeat((128 << 10) - 7) + "=info";
     for (options, said) in [
         (["--runtime", "folder"], "--runtime folder: is a directory"),
         (["--tool", "folder"], "--tool folder: is a directory"),
-        (["--log-file", "folder"], "is a directory"),
+        (["--log=info", "--log-file=folder"], "is a directory"),
         (["--dump-writes", "keep.jsonl"], "is no folder for dumps"),
-        (["--log-file", "{pid}/log"], "{pid} may stand in the file's name alone"),
-        (["--log", &long[2..]], "--log: is too long: a variable (HSA_REPLAY_LOG) takes it to the program"),
+        (["--log=info", "--log-file={pid}/log"], "{pid} may stand in the file's name alone"),
+        (["--log", &long], "--log: is too long: a variable (HSA_REPLAY_LOG) takes it to the program"),
     ] {
         // An argument may be as long as a variable; the name is not counted there.
         let [option, value] = options;

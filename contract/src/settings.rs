@@ -119,7 +119,24 @@ impl Settings {
         let mut given = file.into_values();
         given.extend(environment.into_values());
         given.extend(options.into_values());
-        Self::check(given, run, warnings)
+        let settings = Self::check(given, run, warnings)?;
+        Ok(settings.with_idle_options_named())
+    }
+
+    /// Adds a line for each option that has no effect beside the others.
+    fn with_idle_options_named(mut self) -> Self {
+        let idle = [
+            (OptionId::LogFile, self.log.is_none(), "nothing is logged without --log"),
+            (OptionId::DumpWrites, !self.check, "nothing is stored without --check"),
+        ];
+        for (id, is_idle, why) in idle {
+            // What `run` hands on as a variable, it has spoken of.
+            let heard = |given: &Given| self.run.is_some() && given.source == Source::Environment;
+            if let Some(given) = self.given.get(&id).filter(|given| is_idle && !heard(given)) {
+                self.warnings.push(format!("{}: has no effect, since {why}", given.place(id)));
+            }
+        }
+        self
     }
 
     fn check(
@@ -130,7 +147,7 @@ impl Settings {
         let values = Values(&given);
         Ok(Self {
             passes: values.parse(OptionId::Passes, value::passes)?.unwrap_or(DEFAULT_PASSES),
-            kernel: values.parse(OptionId::Kernel, KernelFilter::new)?.unwrap_or_default(),
+            kernel: values.parse(OptionId::Kernel, value::expression)?.unwrap_or_default(),
             launches: LaunchWindow {
                 skip: values.parse(OptionId::LaunchSkip, value::count)?.unwrap_or(0),
                 count: values.parse(OptionId::LaunchCount, value::count)?,
@@ -141,7 +158,7 @@ impl Settings {
             timeout: values.parse(OptionId::Timeout, value::duration)?.unwrap_or(DEFAULT_TIMEOUT),
             budget: values.parse(OptionId::Budget, value::size)?,
             allow: values.parse(OptionId::Allow, value::kinds)?.unwrap_or_default(),
-            waiting: values.parse(OptionId::Waiting, KernelFilter::new)?,
+            waiting: values.parse(OptionId::Waiting, value::expression)?,
             strict: values.parse(OptionId::Strict, value::switch)?.unwrap_or(false),
             follow_children: values.parse(OptionId::FollowChildren, value::switch)?.unwrap_or(true),
             log: values.parse(OptionId::Log, value::log_filter)?,

@@ -4,6 +4,7 @@ use std::num::NonZeroU16;
 use std::str::FromStr;
 use std::time::Duration;
 
+use crate::KernelFilter;
 use crate::record::Allow;
 
 /// The longest time accepted: beyond it, waiting for ever is what is meant, and that is not offered.
@@ -94,22 +95,48 @@ pub fn kinds(text: &str) -> Result<Vec<Allow>, String> {
     Ok(kinds)
 }
 
+/// Parses the expression of a filter. An empty one would match every name, and not survive as a variable.
+pub fn expression(text: &str) -> Result<KernelFilter, String> {
+    if text.is_empty() {
+        return Err(
+            "must not be empty: .* is every name, those of HIP's own copies and fills as well".to_owned()
+        );
+    }
+    KernelFilter::new(text)
+}
+
 /// The levels of a log filter.
 pub const LOG_LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
-/// Checks a log filter: directives separated by commas, each a level, a target, or `target=level`.
+/// Checks a log filter: directives separated by commas, each a level or `target=level`; without the blanks between them.
 pub fn log_filter(text: &str) -> Result<String, String> {
-    let is_good = |directive: &str| match directive.trim().split_once('=') {
-        None => !directive.trim().is_empty(),
-        Some((target, level)) => {
-            !target.is_empty() && LOG_LEVELS.iter().any(|known| known.eq_ignore_ascii_case(level))
+    let is_level = |word: &str| LOG_LEVELS.iter().any(|known| known.eq_ignore_ascii_case(word));
+    let directives = text.split(',').map(|directive| match directive.split_once('=') {
+        None if is_level(directive.trim()) => Ok(directive.trim().to_owned()),
+        // For `tracing` a word that is no level is a target, of which nothing comes.
+        None => Err(level_meant(directive.trim())),
+        Some((target, level)) if !target.trim().is_empty() && is_level(level.trim()) => {
+            Ok(format!("{}={}", target.trim(), level.trim()))
         }
-    };
-    if text.split(',').all(is_good) {
-        Ok(text.to_owned())
-    } else {
-        Err(format!("must be levels ({}) or target=level pairs, separated by commas", LOG_LEVELS.join(", ")))
-    }
+        Some(_) => Err(None),
+    });
+    directives.collect::<Result<Vec<String>, _>>().map(|directives| directives.join(",")).map_err(|meant| {
+        let levels = LOG_LEVELS.join(", ");
+        let meant = meant.map(|meant| format!("; did you mean {meant}?")).unwrap_or_default();
+        format!("must be levels ({levels}) or target=level pairs, separated by commas{meant}")
+    })
+}
+
+/// What a word that is no level may have been meant as.
+fn level_meant(word: &str) -> Option<String> {
+    Some(match word.to_ascii_lowercase().as_str() {
+        "" => return None,
+        "warning" | "warnings" => "warn".to_owned(),
+        "err" | "errors" | "fatal" => "error".to_owned(),
+        "all" | "on" | "verbose" => "trace".to_owned(),
+        "none" => "off".to_owned(),
+        _ => format!("{word}=trace"),
+    })
 }
 
 /// The number in front and the unit behind it.
@@ -213,11 +240,22 @@ mod tests {
 
     #[test]
     fn log_filters_are_levels_or_pairs() {
-        for good in ["info", "hsa_replay=debug,warn", "engine", "a::b=Trace", "OFF"] {
+        for good in ["info", "hsa_replay=debug,warn", "a::b=Trace", "OFF"] {
             assert_eq!(log_filter(good).as_deref(), Ok(good));
         }
+        assert_eq!(
+            log_filter(" info, hsa_replay_engine = debug").as_deref(),
+            Ok("info,hsa_replay_engine=debug")
+        );
         for bad in ["hsa_replay=loud", "info,,warn", "info,", ",", " ", "a=", "=", ""] {
-            assert!(log_filter(bad).is_err(), "{bad}");
+            let problem = log_filter(bad).expect_err(bad);
+            assert!(!problem.contains("did you mean"), "{problem}");
+        }
+        for (bad, meant) in
+            [("warning", "warn"), ("all", "trace"), ("info,hsa_replay_engine", "hsa_replay_engine=trace")]
+        {
+            let problem = log_filter(bad).expect_err(bad);
+            assert!(problem.ends_with(&format!("; did you mean {meant}?")), "{problem}");
         }
     }
 
