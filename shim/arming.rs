@@ -53,7 +53,8 @@ pub fn decide(runtime: &Runtime) {
 /// of `env`, is its parent. Where neither has said who it is, nobody can tell, and all take part.
 fn is_the_program() -> bool {
     let parent = settings::variable(PARENT_VARIABLE);
-    let parent = parent.as_deref().and_then(std::ffi::OsStr::to_str).and_then(|text| text.parse().ok());
+    let parent: Option<u32> =
+        parent.as_deref().and_then(std::ffi::OsStr::to_str).and_then(|text| text.parse().ok());
     let Some(parent) = parent else {
         log::say(format_args!(
             "that children are not followed has no effect here: only `hsa-replay run`, and the lines of `hsa-replay env`, say \
