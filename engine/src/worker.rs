@@ -14,6 +14,9 @@ const SPIN: Duration = Duration::from_micros(50);
 /// Shortest and longest pause after that.
 const PAUSE: std::ops::RangeInclusive<Duration> = Duration::from_micros(50)..=Duration::from_millis(1);
 
+/// Why no window opens any more after a panic.
+const FAILED: &str = "the engine failed inside; please report the message above";
+
 /// What is to be done with a queue after the worker looked at it.
 enum Next {
     /// Nothing: the next doorbell forwards.
@@ -31,15 +34,18 @@ pub(crate) fn run(agent: &Arc<AgentState>) {
     let mut pace = Pace::new();
     loop {
         let polled = !waiting.is_empty() || agent.fence.is_waiting() || agent.expects_unheard_packets();
-        match agent.next_task(polled.then(|| pace.pause())) {
+        // A queue that the application keeps busy is handed over again and again: those that wait get their looks all the same.
+        let task =
+            if polled && pace.is_due() { Task::Poll } else { agent.next_task(polled.then(|| pace.pause())) };
+        match task {
             Task::Queue(queue) => {
-                agent.fence.flush(&agent.process);
+                flush_copies(agent);
                 waiting.retain(|other| !Arc::ptr_eq(other, &queue));
                 attend(&queue, &mut waiting);
-                pace = Pace::new();
+                pace.hurry();
             }
             Task::Poll => {
-                agent.fence.flush(&agent.process);
+                flush_copies(agent);
                 let before = waiting.len();
                 let mut looked_at = std::mem::take(&mut waiting);
                 if agent.expects_unheard_packets() {
@@ -50,8 +56,9 @@ pub(crate) fn run(agent: &Arc<AgentState>) {
                 for queue in looked_at {
                     attend(&queue, &mut waiting);
                 }
+                pace.looked();
                 if waiting.len() < before {
-                    pace = Pace::new();
+                    pace.hurry();
                 }
             }
             Task::Stop => {
@@ -64,15 +71,25 @@ pub(crate) fn run(agent: &Arc<AgentState>) {
     }
 }
 
+/// Submits copies that waited. A panic there must not cost the application its packets either.
+fn flush_copies(agent: &AgentState) {
+    if catch_unwind(AssertUnwindSafe(|| agent.fence.flush(&agent.process))).is_err() {
+        agent.process.disarm(FAILED);
+    }
+}
+
 /// How often the worker looks at waiting queues: all the time at first, then ever more seldom.
 struct Pace {
     spin_until: Instant,
     pause: Duration,
+    /// When it has to look at them whatever else there is to do.
+    due: Instant,
 }
 
 impl Pace {
     fn new() -> Self {
-        Self { spin_until: Instant::now() + SPIN, pause: *PAUSE.start() }
+        let now = Instant::now();
+        Self { spin_until: now + SPIN, pause: *PAUSE.start(), due: now + *PAUSE.start() }
     }
 
     fn pause(&mut self) -> Duration {
@@ -83,6 +100,20 @@ impl Pace {
         self.pause = (pause * 2).min(*PAUSE.end());
         pause
     }
+
+    /// Something went on, so what waits may soon go on too.
+    fn hurry(&mut self) {
+        self.spin_until = Instant::now() + SPIN;
+        self.pause = *PAUSE.start();
+    }
+
+    fn is_due(&self) -> bool {
+        Instant::now() >= self.due
+    }
+
+    fn looked(&mut self) {
+        self.due = Instant::now() + *PAUSE.end();
+    }
 }
 
 /// Looks at a queue. A panic in the engine must not cost the application a packet: windows end for good, and what is
@@ -90,7 +121,7 @@ impl Pace {
 fn attend(queue: &Arc<SoftQueue>, waiting: &mut Vec<Arc<SoftQueue>>) {
     let next = catch_unwind(AssertUnwindSafe(|| service(queue))).unwrap_or_else(|_| {
         let agent = queue.agent();
-        agent.process.disarm("the engine failed inside; please report the message above");
+        agent.process.disarm(FAILED);
         catch_unwind(AssertUnwindSafe(|| window::recover(queue))).unwrap_or_else(|_| queue.kill());
         Next::Again
     });
@@ -102,7 +133,10 @@ fn attend(queue: &Arc<SoftQueue>, waiting: &mut Vec<Arc<SoftQueue>>) {
 }
 
 fn service(queue: &Arc<SoftQueue>) -> Next {
-    let mut forwarder = queue.lock();
+    // A thread that does not return from a doorbell keeps its own queue back and no other.
+    let Some(mut forwarder) = queue.lock_until(Instant::now() + *PAUSE.end()) else {
+        return Next::Poll;
+    };
     let next = match queue.forward_on_worker(&mut forwarder) {
         Stop::Idle | Stop::Gate => Next::Rest,
         Stop::Dead => {

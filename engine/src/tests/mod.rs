@@ -31,4 +31,5 @@ mod spill;
 mod strict;
 mod tiers;
 mod tool;
+mod turns;
 mod untracked;
