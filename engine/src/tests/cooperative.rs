@@ -1,7 +1,7 @@
 //! Dispatches whose groups all have to be on the agent together.
 
 use super::rig::{COUNT, Rig};
-use crate::fake::GPU;
+use crate::fake::{Event, GPU, Operation};
 use crate::handles::{Executable, Signal};
 use code_object::HiddenKind;
 use hsa_replay_contract::{Allow, Dispatch, Outcome, Reason};
@@ -72,4 +72,23 @@ fn a_dispatch_of_a_cooperative_queue_runs_once_unless_that_is_allowed() {
         let (records, _) = rig.finish();
         assert_eq!((records[0].outcome, records[0].reason), expected);
     }
+}
+
+/// The real queue is one for the whole process and is not stopped. The window is putting memory back for its second pass.
+#[test]
+fn no_pass_begins_once_a_cooperative_queue_has_been_destroyed() {
+    let rig = Rig::with(&[("ALLOW", "cooperative")]);
+    let out = rig.allocate(64);
+    let queue = rig.queue_of_kind(16, true);
+    rig.fake.set_device_memory(0, 1 << 30);
+    rig.fake.pause(Operation::CopyToDevice, 0);
+    queue.dispatch(COUNT, &[out]);
+    rig.fake.wait_for_pause();
+    rig.engine.destroy_queue(queue.object, false).expect("is ours").expect("destroyed");
+    rig.fake.resume();
+    let fake = std::sync::Arc::clone(&rig.fake);
+    let (records, _) = rig.finish();
+    let ran = fake.events().iter().filter(|event| matches!(event, Event::Dispatch { .. })).count();
+    assert_eq!((ran, records.len()), (1, 1));
+    assert_eq!((records[0].outcome, records[0].reason), (Outcome::Faulted, Some(Reason::QueueError)));
 }

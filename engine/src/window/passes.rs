@@ -215,7 +215,20 @@ impl Window<'_> {
         }
         forwarder.set_stage(Stage::Submitted);
         completion.submitted();
-        self.queue.submit(forwarder, &self.packet.as_pass(completion.signal()));
+        let pass = self.packet.as_pass(completion.signal());
+        // The real queue of a cooperative one goes on when the application destroys its own.
+        let mut begun = !self.queue.is_cooperative();
+        if begun {
+            self.queue.submit(forwarder, &pass);
+        } else {
+            self.queue.unless_dead(|| {
+                self.queue.submit(forwarder, &pass);
+                begun = true;
+            });
+        }
+        if !begun {
+            return (PassEnd::Dead, completion);
+        }
         loop {
             let left = self.deadline.saturating_duration_since(Instant::now());
             if completion.wait(left.min(LOOK)) <= 0 {
