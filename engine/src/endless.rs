@@ -47,8 +47,18 @@ impl Endless {
 /// The endless kernels on the hardware queues of an agent.
 #[derive(Debug, Default)]
 pub(crate) struct InFlight {
-    kernels: Mutex<Vec<(Endless, End)>>,
+    kernels: Mutex<Kernels>,
 }
+
+#[derive(Debug, Default)]
+struct Kernels {
+    known: Vec<(Endless, End)>,
+    /// So many may be known before those that have ended are looked for.
+    room: usize,
+}
+
+/// Kernels that may be known at first before those that have ended are looked for.
+const ROOM: usize = 16;
 
 /// How the end of a kernel is seen.
 #[derive(Debug)]
@@ -60,18 +70,30 @@ pub(crate) enum End {
 }
 
 impl InFlight {
-    pub(crate) fn add(&self, kind: Endless, end: End) {
-        self.kernels.lock().push((kind, end));
+    /// Another one. Those that have ended hold signals: they go when there are twice as many as had not ended the last time.
+    pub(crate) fn add(&self, kind: Endless, end: End, promises: &Promises) {
+        let mut kernels = self.kernels.lock();
+        if kernels.known.len() >= kernels.room {
+            kernels.drop_ended(promises);
+            kernels.room = ROOM.max(2 * kernels.known.len());
+        }
+        kernels.known.push((kind, end));
     }
 
     /// One that has not ended.
     pub(crate) fn any(&self, promises: &Promises) -> Option<Endless> {
         let mut kernels = self.kernels.lock();
-        kernels.retain(|(_, end)| match end {
+        kernels.drop_ended(promises);
+        kernels.known.first().map(|(kind, _)| *kind)
+    }
+}
+
+impl Kernels {
+    fn drop_ended(&mut self, promises: &Promises) {
+        self.known.retain(|(_, end)| match end {
             End::Own(completion) => completion.value() > 0,
             End::Application(signal) => !promises.is_settled(*signal),
         });
-        kernels.first().map(|(kind, _)| *kind)
     }
 }
 

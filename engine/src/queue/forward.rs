@@ -105,12 +105,14 @@ impl SoftQueue {
         }
         match (endless, signal) {
             (None, _) => {}
-            (Some(kind), Some(signal)) => self.agent().endless.add(kind, End::Application(signal)),
+            (Some(kind), Some(signal)) => {
+                self.agent().endless.add(kind, End::Application(signal), &process.promises);
+            }
             (Some(kind), None) => {
                 if let Ok(mut completion) = process.signals.take() {
                     packet = packet.with_completion(completion.signal());
                     completion.submitted();
-                    self.agent().endless.add(kind, End::Own(completion));
+                    self.agent().endless.add(kind, End::Own(completion), &process.promises);
                 }
             }
         }

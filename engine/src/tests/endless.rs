@@ -119,3 +119,21 @@ fn kernels_that_the_user_names_as_waiting_are_treated_as_such() {
     let declined = (Outcome::Declined, Some(Reason::WaitingKernel));
     assert_eq!(records.iter().map(outcome).collect::<Vec<_>>(), [declined, declined]);
 }
+
+#[test]
+fn kernels_that_have_ended_keep_no_signals_although_no_window_asks_for_them() {
+    const MANY: usize = 500;
+    let rig = Rig::with(&[("WAITING", "scale<"), ("KERNEL", "count")]);
+    rig.fake.kernel(rig.kernel(SCALE), |_, _| {});
+    let queue = rig.queue(16);
+    let before = rig.fake.signals();
+    for turn in 0..MANY {
+        let mut packet = queue.packet(SCALE, &[], Signal::NONE);
+        packet[7] = 0;
+        queue.submit(packet);
+        rig.fake.wait_for("its end", |state| state.events.len() > turn);
+    }
+    let taken = rig.fake.signals() - before;
+    assert!(taken < MANY / 5, "{taken} signals of {MANY} kernels are kept");
+    rig.finish();
+}
