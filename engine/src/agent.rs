@@ -236,19 +236,26 @@ impl AgentState {
         }
     }
 
-    /// Narrows the gate. When this gives true, no other queue's forwarder is still at work in the wider phase; `own` is the
-    /// queue whose lock the caller holds.
-    pub(crate) fn narrow_gate(&self, phase: Phase, own: &SoftQueue, deadline: Instant) -> bool {
+    /// Narrows the gate. When this succeeds, no other queue's forwarder is still at work in the wider phase; `own` is the queue whose
+    /// lock the caller holds. The error is a queue whose forwarder has not returned by the deadline.
+    pub(crate) fn narrow_gate(
+        &self,
+        phase: Phase,
+        own: &SoftQueue,
+        deadline: Instant,
+    ) -> Result<(), Arc<SoftQueue>> {
         self.gate.set(phase);
-        let mut others = self.queues();
-        others.retain(|queue| !std::ptr::eq(&**queue, own));
-        others.iter().all(|queue| {
-            queue.lock_until(deadline).is_some_and(|forwarder| {
-                drop(forwarder);
-                queue.catch_up();
-                true
-            })
-        })
+        for queue in self.queues() {
+            if std::ptr::eq(&*queue, own) {
+                continue;
+            }
+            let Some(forwarder) = queue.lock_until(deadline) else {
+                return Err(queue);
+            };
+            drop(forwarder);
+            queue.catch_up();
+        }
+        Ok(())
     }
 
     /// Opens the gate; what it held back goes on.

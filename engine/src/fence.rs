@@ -5,27 +5,32 @@
 //! call returns; the worker submits it later. A window waits for the copies in flight, which it knows by their completion
 //! signals, and no copy engine ever waits for something that a window holds back.
 
+mod deferred;
+
+pub use deferred::OtherWay;
+
+use deferred::Deferred;
+
 use crate::agent::AgentState;
 use crate::gate::Phase;
 use crate::handles::Signal;
 use crate::intrusion::{Intrusions, Kept, Ticket};
 use crate::process::Process;
 use crate::promises::Promises;
-use crate::runtime::{RuntimeError, RuntimeResult};
+use crate::runtime::RuntimeResult;
 use crate::shared_memory::signal_value;
-use crate::sync::{Arc, AtomicUsize, Condvar, Mutex, Ordering};
+use crate::sync::{Arc, AtomicU64, AtomicUsize, Condvar, Mutex, Ordering};
 use crate::tool;
 use std::ops::Range;
 use std::time::Instant;
-
-/// Submits a copy to the real runtime.
-pub(crate) type Submit = Box<dyn FnOnce() -> RuntimeResult<()> + Send>;
 
 /// Copies of one agent.
 #[derive(Default)]
 pub(crate) struct CopyFence {
     /// Threads between their look at the gate and the end of their call.
     entered: AtomicUsize,
+    /// The numbers of their calls.
+    calls: Mutex<Vec<u64>>,
     /// Completion signals of copies that the runtime has.
     flying: Mutex<Vec<Signal>>,
     /// Copies kept in software, in order of their calls.
@@ -34,14 +39,19 @@ pub(crate) struct CopyFence {
     orders: Mutex<Vec<u64>>,
     /// Copies that did not wait for a window.
     pub(crate) intrusions: Intrusions,
+    /// What a drain has waited for in vain.
+    stuck: Mutex<Stuck>,
     opened: Condvar,
     opening: Mutex<()>,
 }
 
-/// A copy kept in software.
-pub(crate) struct Deferred {
-    copy: FencedCopy,
-    submit: Submit,
+/// Copies that did not end in the time of a window, as they were then.
+#[derive(Default)]
+struct Stuck {
+    /// Completion signals, with how often each was still to be decremented.
+    flying: Vec<(Signal, i64)>,
+    /// Calls that had not returned.
+    calls: Vec<u64>,
 }
 
 /// What the fence must know of a copy.
@@ -55,7 +65,7 @@ pub(crate) struct FencedCopy {
 }
 
 impl FencedCopy {
-    /// Runs `submit` now if the gates are open and nothing keeps the copy back. With `at_once` its dependencies do not count.
+    /// Makes the copy now if the gates are open and nothing keeps it back. With `at_once` its dependencies do not count.
     fn try_submit(
         &self,
         process: &Process,
@@ -64,44 +74,52 @@ impl FencedCopy {
     ) -> Option<RuntimeResult<()>> {
         let _entered = Entered::new(&self.agents);
         let open = self.agents.iter().all(|agent| agent.gate.phase() == Phase::Open);
-        let ready = |signal: &Signal| is_ready(*signal, &process.promises);
-        if !open || !(at_once || self.dependencies.iter().all(ready)) {
+        if !open || !(at_once || self.is_ready(process)) {
             return None;
         }
         Some(self.submit(process, submit))
     }
 
+    /// Whether its dependencies are met, or will be by what is on the hardware.
+    fn is_ready(&self, process: &Process) -> bool {
+        self.dependencies.iter().all(|signal| is_ready(*signal, &process.promises))
+    }
+
+    /// Whether its dependencies are met. The runtime waits for exactly zero.
+    fn is_met(&self) -> bool {
+        self.dependencies.iter().all(|signal| signal.is_none() || signal_value(*signal) == 0)
+    }
+
     fn submit(&self, process: &Process, submit: impl FnOnce() -> RuntimeResult<()>) -> RuntimeResult<()> {
-        process.promises.note(self.completion);
+        // Who waits for a copy that waits for a candidate must not do so on the hardware.
+        if self.is_ready(process) {
+            process.promises.note(self.completion);
+        } else {
+            process.promises.note_unsure(self.completion);
+        }
         for agent in &self.agents {
             agent.fence.add_flying(self.completion, &process.promises);
         }
         let result = submit();
         if result.is_err() {
-            process.promises.forget(self.completion);
+            process.promises.retract(self.completion);
         }
         result
     }
-
-    /// The call has returned success, so its failure shows as the runtime shows a late one.
-    fn fail_late(&self, process: &Process, error: RuntimeError) {
-        tracing::error!("a copy that was kept back failed: {error}");
-        if !self.completion.is_none() {
-            process.runtime.store_signal(self.completion, -1);
-        }
-    }
 }
 
-/// Whether a dependency is met, or will be by what is on the hardware. The runtime waits for exactly zero.
+/// Whether a dependency is met, or will be by what is on the hardware.
 fn is_ready(signal: Signal, promises: &Promises) -> bool {
     signal.is_none() || signal_value(signal) == 0 || promises.settled_value(signal) == 0
 }
 
-/// An asynchronous copy. When it is kept in software the result is success, as for every copy whose failure shows later.
+/// An asynchronous copy. When it is kept in software the result is success, as for every copy whose failure shows later; if the
+/// call is refused then, it is made in one of the other ways.
 pub(crate) fn submit_or_defer(
     process: &Process,
     copy: FencedCopy,
     submit: impl FnOnce() -> RuntimeResult<()> + Send + 'static,
+    others: impl FnOnce() -> Vec<OtherWay>,
 ) -> RuntimeResult<()> {
     // The worker is in the tool's callback, and submits nothing until that returns.
     if tool::is_called() {
@@ -118,7 +136,7 @@ pub(crate) fn submit_or_defer(
     }
     match (keeper, submit) {
         (Some(keeper), Some(submit)) => {
-            keeper.fence.defer(copy, Box::new(submit));
+            keeper.fence.defer(Deferred::new(copy, submit, others()));
             keeper.wake();
             Ok(())
         }
@@ -126,32 +144,40 @@ pub(crate) fn submit_or_defer(
     }
 }
 
-/// Threads that are inside a copy call of these agents. Entering comes before the look at the gate; a window narrows the gate
-/// before it looks at this.
-struct Entered<'a>(&'a [Arc<AgentState>]);
+/// A call for a copy of these agents. Entering comes before the look at the gate; a window narrows the gate before it looks at
+/// this.
+struct Entered<'a> {
+    agents: &'a [Arc<AgentState>],
+    call: u64,
+}
 
 impl<'a> Entered<'a> {
     fn new(agents: &'a [Arc<AgentState>]) -> Self {
-        enter(agents);
-        Self(agents)
+        Self { agents, call: enter(agents) }
     }
 }
 
 impl Drop for Entered<'_> {
     fn drop(&mut self) {
-        leave(self.0);
+        leave(self.agents, self.call);
     }
 }
 
-fn enter(agents: &[Arc<AgentState>]) {
+/// Gives the number of the call.
+fn enter(agents: &[Arc<AgentState>]) -> u64 {
+    static CALLS: AtomicU64 = AtomicU64::new(0);
+    let call = CALLS.fetch_add(1, Ordering::Relaxed);
     for agent in agents {
+        agent.fence.calls.lock().push(call);
         agent.fence.entered.fetch_add(1, Ordering::SeqCst);
     }
+    call
 }
 
-fn leave(agents: &[Arc<AgentState>]) {
+fn leave(agents: &[Arc<AgentState>], call: u64) {
     for agent in agents {
         agent.fence.entered.fetch_sub(1, Ordering::SeqCst);
+        agent.fence.calls.lock().retain(|other| *other != call);
     }
 }
 
@@ -159,6 +185,7 @@ fn leave(agents: &[Arc<AgentState>]) {
 #[must_use = "the copy counts as under way until this is dropped"]
 pub struct SyncCopy {
     agents: Vec<Arc<AgentState>>,
+    call: u64,
     /// Where it writes, as far as that is known.
     to: Option<Range<u64>>,
     /// Agents whose window may undo it, see [`SyncCopy::wants_bytes`].
@@ -201,7 +228,7 @@ impl Drop for SyncCopy {
         for (agent, ticket) in self.owed.drain(..) {
             agent.fence.intrusions.lose(&ticket);
         }
-        leave(&self.agents);
+        leave(&self.agents, self.call);
     }
 }
 
@@ -212,20 +239,20 @@ pub(crate) fn begin_sync(
     deadline: Option<Instant>,
 ) -> SyncCopy {
     loop {
-        enter(&agents);
+        let call = enter(&agents);
         let narrowed = |agent: &&Arc<AgentState>| agent.gate.phase() != Phase::Open;
         let first = agents.iter().find(narrowed).filter(|_| !tool::is_called());
         let Some(closed) = first else {
-            return SyncCopy { agents, to, owed: Vec::new() };
+            return SyncCopy { agents, call, to, owed: Vec::new() };
         };
         let Some(deadline) = deadline.filter(|deadline| Instant::now() < *deadline) else {
             let intrude = |agent: &Arc<AgentState>| {
                 Some((Arc::clone(agent), agent.fence.intrusions.intrude(to.as_ref())?))
             };
             let owed = agents.iter().filter(narrowed).filter_map(intrude).collect();
-            return SyncCopy { agents, to, owed };
+            return SyncCopy { agents, call, to, owed };
         };
-        leave(&agents);
+        leave(&agents, call);
         closed.fence.wait_open(closed, deadline);
     }
 }
@@ -235,9 +262,9 @@ impl CopyFence {
         self.orders.lock().contains(&order)
     }
 
-    fn defer(&self, copy: FencedCopy, submit: Submit) {
-        self.orders.lock().push(copy.order);
-        self.deferred.lock().push(Deferred { copy, submit });
+    fn defer(&self, deferred: Deferred) {
+        self.orders.lock().push(deferred.copy.order);
+        self.deferred.lock().push(deferred);
     }
 
     /// One copy of this order has been submitted.
@@ -269,6 +296,23 @@ impl CopyFence {
         flying.is_empty()
     }
 
+    /// A drain has waited for copies in vain: until one of them moves, the next ones need not.
+    pub(crate) fn set_stuck(&self, promises: &Promises) {
+        let flying =
+            self.flying.lock().iter().map(|&signal| (signal, promises.outstanding(signal))).collect();
+        let calls = self.calls.lock().clone();
+        *self.stuck.lock() = Stuck { flying, calls };
+    }
+
+    /// Whether copies that a drain has waited for in vain are where they were.
+    pub(crate) fn is_stuck(&self, promises: &Promises) -> bool {
+        let mut stuck = self.stuck.lock();
+        stuck.flying.retain(|&(signal, left)| left > 0 && promises.outstanding(signal) == left);
+        let calls = self.calls.lock();
+        stuck.calls.retain(|call| calls.contains(call));
+        !(stuck.flying.is_empty() && stuck.calls.is_empty())
+    }
+
     /// The gate was opened.
     pub(crate) fn gate_opened(&self) {
         drop(self.opening.lock());
@@ -290,20 +334,11 @@ impl CopyFence {
         // The lock is not held over the runtime's calls, which other threads that defer would wait for.
         let waiting = std::mem::take(&mut *self.deferred.lock());
         for deferred in waiting {
-            let Deferred { copy, submit } = deferred;
-            let blocked = kept.iter().any(|earlier: &Deferred| earlier.copy.order == copy.order);
-            let mut submit = Some(submit);
-            let result = if blocked {
-                None
-            } else {
-                copy.try_submit(process, false, || submit.take().map_or(Ok(()), |submit| submit()))
-            };
-            if let Some(Err(error)) = result {
-                copy.fail_late(process, error);
-            }
-            match submit {
-                Some(submit) => kept.push(Deferred { copy, submit }),
-                None => self.settle(copy.order),
+            let blocked = kept.iter().any(|earlier: &Deferred| earlier.copy.order == deferred.copy.order);
+            let order = deferred.copy.order;
+            match if blocked { Some(deferred) } else { deferred.try_ways(process, false) } {
+                Some(deferred) => kept.push(deferred),
+                None => self.settle(order),
             }
         }
         // Calls that came meanwhile are behind those kept.
@@ -316,10 +351,9 @@ impl CopyFence {
     pub(crate) fn flush_all(&self, process: &Process) {
         let waiting = std::mem::take(&mut *self.deferred.lock());
         for deferred in waiting {
-            if let Err(error) = (deferred.submit)() {
-                deferred.copy.fail_late(process, error);
-            }
-            self.settle(deferred.copy.order);
+            let order = deferred.copy.order;
+            drop(deferred.try_ways(process, true));
+            self.settle(order);
         }
     }
 }

@@ -46,4 +46,5 @@ pub use engine::{
     Access, Allocation, AsyncCopy, Attachments, Closing, Destroying, Engine, Freeing, Source, StartError,
     Unmapped, Unmapping,
 };
-pub use fence::SyncCopy;
+pub use fence::{OtherWay, SyncCopy};
+pub use promises::SignalWrite;

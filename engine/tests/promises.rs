@@ -27,7 +27,7 @@ mod addresses;
 #[path = "../src/promises/shard.rs"]
 mod shard;
 
-use shard::Shard;
+use shard::{Shard, SignalWrite};
 use sync::Ordering;
 
 const SIGNAL: u64 = 0x1000;
@@ -50,12 +50,18 @@ impl State {
     }
 
     fn note(&self) {
-        self.shard.note(SIGNAL, || self.read());
+        self.shard.note(SIGNAL, true, || self.read());
     }
 
     /// What the hardware does when a packet completes.
     fn decrement(&self) {
         self.value.fetch_sub(1, Ordering::Release);
+    }
+
+    /// What the application does.
+    fn subtract(&self) {
+        let write = SignalWrite::Add(-1);
+        self.shard.write(SIGNAL, write, || self.read(), || self.value.fetch_sub(1, Ordering::Release));
     }
 
     fn settled(&self) -> i64 {
@@ -102,12 +108,29 @@ fn changes_for_another_signal_of_the_shard_keep_nobody_from_noting() {
         let state = State::new();
         let other = Arc::clone(&state);
         let thread = thread::spawn(move || {
-            other.shard.note(OTHER, || START);
+            other.shard.note(OTHER, true, || START);
             drop(other.shard.change());
         });
         state.note();
         thread.join().expect("no panic");
         assert_eq!(state.settled(), START - 1);
         assert_eq!(state.shard.settled_value(OTHER, || START), START - 1);
+    });
+}
+
+#[test]
+fn a_write_of_the_applications_neither_hides_nor_invents_what_is_under_way() {
+    loom::model(|| {
+        let state = State::new();
+        state.note();
+        let other = Arc::clone(&state);
+        let thread = thread::spawn(move || other.subtract());
+        let settled = state.settled();
+        assert!((START - 2..START).contains(&settled), "settles at {settled}");
+        let outstanding = state.shard.outstanding(SIGNAL, || state.read());
+        assert_eq!(outstanding, 1);
+        state.decrement();
+        thread.join().expect("no panic");
+        assert_eq!((state.settled(), state.shard.outstanding(SIGNAL, || state.read())), (START - 2, 0));
     });
 }

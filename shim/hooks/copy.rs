@@ -1,14 +1,15 @@
 //! Copies and fills, which write device memory without a packet: the engine keeps them apart from its windows.
 //!
 //! An asynchronous copy that has to wait is submitted later, by a thread of the engine's: everything that the call needs is
-//! taken over, for the application may reuse its arguments at once.
+//! taken over, for the application may reuse its arguments at once. Its call has succeeded as far as the application knows, so if
+//! the runtime refuses it then, it is made otherwise: by the plainest call, then by the host, which waits for it.
 
 use std::ffi::c_void;
 use std::{ptr, slice};
 
-use hsa_replay_engine::AsyncCopy;
 use hsa_replay_engine::handles::{Agent, Signal};
 use hsa_replay_engine::runtime::{RuntimeError, RuntimeResult};
+use hsa_replay_engine::{AsyncCopy, OtherWay};
 use hsa_sys::{
     HSA_STATUS_SUCCESS, hsa_agent_t, hsa_amd_copy_direction_t, hsa_amd_sdma_engine_id_t, hsa_dim3_t,
     hsa_pitched_ptr_t, hsa_signal_t, hsa_status_t,
@@ -61,7 +62,11 @@ struct Call<'a> {
 
 impl Call<'_> {
     /// Gives the copy to the engine; without one it runs now.
-    fn make(self, submit: impl FnOnce() -> hsa_status_t + Send + 'static) -> hsa_status_t {
+    fn make(
+        self,
+        submit: impl FnOnce() -> hsa_status_t + Send + 'static,
+        others: impl FnOnce() -> Vec<OtherWay>,
+    ) -> hsa_status_t {
         let dependencies: Vec<Signal> =
             self.dependencies.iter().map(|signal| Signal(signal.handle)).collect();
         let copy = AsyncCopy {
@@ -75,7 +80,8 @@ impl Call<'_> {
         let mut submit = Some(submit);
         let made = life::with(|engine| {
             let submit = submit.take();
-            engine.async_copy(&copy, move || submit.map_or(Ok(()), |submit| result_of(name, submit())))
+            let submit = move || submit.map_or(Ok(()), |submit| result_of(name, submit()));
+            engine.async_copy(&copy, submit, others)
         });
         match (made, submit) {
             (Some(result), _) => status_of(result),
@@ -83,6 +89,61 @@ impl Call<'_> {
             (None, None) => HSA_STATUS_SUCCESS,
         }
     }
+}
+
+/// A copy of consecutive bytes.
+struct Linear {
+    to: usize,
+    to_agent: hsa_agent_t,
+    from: usize,
+    from_agent: hsa_agent_t,
+    bytes: usize,
+    dependencies: Vec<hsa_signal_t>,
+    completion: hsa_signal_t,
+}
+
+impl Linear {
+    /// The other ways to make it.
+    fn others(self) -> Vec<OtherWay> {
+        let (to, from, bytes, completion) = (self.to, self.from, self.bytes, self.completion);
+        vec![
+            OtherWay::submitting(move || result_of("hsa_amd_memory_async_copy", self.submit())),
+            OtherWay::waiting(move || copy_now(completion, [(to, from, bytes)])),
+        ]
+    }
+
+    fn submit(&self) -> hsa_status_t {
+        // SAFETY: the obligations of the call that is made in this way: memory and signals live until the copy is complete.
+        unsafe {
+            real!(hsa_amd_memory_async_copy)(
+                ptr::with_exposed_provenance_mut(self.to),
+                self.to_agent,
+                ptr::with_exposed_provenance(self.from),
+                self.from_agent,
+                self.bytes,
+                u32::try_from(self.dependencies.len()).unwrap_or(u32::MAX),
+                list(&self.dependencies),
+                self.completion,
+            )
+        }
+    }
+}
+
+/// Copies pieces (to, from, bytes) before it returns, and completes the signal.
+fn copy_now(
+    completion: hsa_signal_t,
+    pieces: impl IntoIterator<Item = (usize, usize, usize)>,
+) -> RuntimeResult<()> {
+    for (to, from, bytes) in pieces {
+        let (to, from) = (ptr::with_exposed_provenance_mut(to), ptr::with_exposed_provenance(from));
+        // SAFETY: the memory of a copy that is not complete, see `Linear::submit`.
+        result_of("hsa_memory_copy", unsafe { real!(hsa_memory_copy)(to, from, bytes) })?;
+    }
+    if completion.handle != 0 {
+        // SAFETY: the signal lives until the copy is complete.
+        unsafe { real!(hsa_signal_subtract_screlease)(completion, 1) };
+    }
+    Ok(())
 }
 
 pub unsafe extern "C" fn hsa_amd_memory_async_copy(
@@ -106,7 +167,8 @@ pub unsafe extern "C" fn hsa_amd_memory_async_copy(
         bytes: size as u64,
         order: order(dst_agent, src_agent, 0),
     };
-    call.make(move || {
+    let again = dependencies.clone();
+    let submit = move || {
         // SAFETY: the caller's obligations are passed on: memory and signals live until the copy is complete.
         unsafe {
             real!(hsa_amd_memory_async_copy)(
@@ -120,7 +182,17 @@ pub unsafe extern "C" fn hsa_amd_memory_async_copy(
                 completion_signal,
             )
         }
-    })
+    };
+    let linear = Linear {
+        to,
+        to_agent: dst_agent,
+        from,
+        from_agent: src_agent,
+        bytes: size,
+        dependencies: again,
+        completion: completion_signal,
+    };
+    call.make(submit, || linear.others())
 }
 
 #[allow(clippy::too_many_arguments, reason = "the signature is HSA's")]
@@ -147,7 +219,8 @@ pub unsafe extern "C" fn hsa_amd_memory_async_copy_on_engine(
         bytes: size as u64,
         order: order(dst_agent, src_agent, u64::from(engine_id)),
     };
-    call.make(move || {
+    let again = dependencies.clone();
+    let submit = move || {
         // SAFETY: as above.
         unsafe {
             real!(hsa_amd_memory_async_copy_on_engine)(
@@ -163,7 +236,17 @@ pub unsafe extern "C" fn hsa_amd_memory_async_copy_on_engine(
                 force_copy_on_sdma,
             )
         }
-    })
+    };
+    let linear = Linear {
+        to,
+        to_agent: dst_agent,
+        from,
+        from_agent: src_agent,
+        bytes: size,
+        dependencies: again,
+        completion: completion_signal,
+    };
+    call.make(submit, || linear.others())
 }
 
 /// A pitched pointer that may go to another thread.
@@ -182,6 +265,13 @@ impl Pitched {
         Some(Self { base: number(pitched.base), pitch: pitched.pitch, slice: pitched.slice })
     }
 
+    /// The address of an element, and the distances of rows and slices from there.
+    fn at(&self, offset: hsa_dim3_t) -> (usize, usize, usize) {
+        let first =
+            self.base + offset.z as usize * self.slice + offset.y as usize * self.pitch + offset.x as usize;
+        (first, self.pitch, self.slice)
+    }
+
     fn raw(&self) -> hsa_pitched_ptr_t {
         hsa_pitched_ptr_t {
             base: ptr::with_exposed_provenance_mut(self.base),
@@ -189,6 +279,23 @@ impl Pitched {
             slice: self.slice,
         }
     }
+}
+
+/// The rows of a copy between two blocks, as pieces of consecutive bytes.
+fn rows(
+    to: &Pitched,
+    to_offset: hsa_dim3_t,
+    from: &Pitched,
+    from_offset: hsa_dim3_t,
+    range: hsa_dim3_t,
+) -> impl Iterator<Item = (usize, usize, usize)> + Send + use<> {
+    let (to, from) = (to.at(to_offset), from.at(from_offset));
+    (0..range.z as usize).flat_map(move |z| {
+        (0..range.y as usize).map(move |y| {
+            let row = |(first, pitch, slice): (usize, usize, usize)| first + z * slice + y * pitch;
+            (row(to), row(from), range.x as usize)
+        })
+    })
 }
 
 #[allow(clippy::too_many_arguments, reason = "the signature is HSA's")]
@@ -235,7 +342,8 @@ pub unsafe extern "C" fn hsa_amd_memory_async_copy_rect(
         bytes: u64::from(range_of.x).saturating_mul(u64::from(range_of.y)).saturating_mul(range_of.z.into()),
         order: order(copy_agent, hsa_agent_t { handle: u64::from(dir) }, 0),
     };
-    call.make(move || {
+    let rows = rows(&to, to_offset, &from, from_offset, range_of);
+    let submit = move || {
         let (to, from) = (to.raw(), from.raw());
         // SAFETY: as above; the descriptions are copies, which the runtime reads during the call.
         unsafe {
@@ -252,5 +360,6 @@ pub unsafe extern "C" fn hsa_amd_memory_async_copy_rect(
                 completion_signal,
             )
         }
-    })
+    };
+    call.make(submit, || vec![OtherWay::waiting(move || copy_now(completion_signal, rows))])
 }

@@ -4,6 +4,7 @@
 //! signal may be written, so what costs here costs every signal of the application: the engine recognises a doorbell
 //! by a few loads.
 
+use hsa_replay_engine::SignalWrite;
 use hsa_replay_engine::handles::Signal;
 use hsa_sys::{hsa_signal_t, hsa_signal_value_t, hsa_status_t};
 
@@ -27,25 +28,22 @@ macro_rules! store {
     )*};
 }
 
-/// Before a write other than a plain store: the object of the queue whose doorbell it is. Another thread may be waiting
-/// for this very write and destroy the signal, so nothing looks at the signal after it.
-fn before(signal: hsa_signal_t) -> Option<u64> {
-    life::with(|engine| engine.signal_changing(Signal(signal.handle))).flatten()
-}
-
-fn after(queue: Option<u64>) {
-    if let Some(object) = queue {
-        life::with(|engine| engine.queue_rung(object));
-    }
+/// A write other than a plain store, which `make` does. Another thread may be waiting for this very write and destroy the signal, so
+/// nothing looks at the signal after it.
+fn write<R: Default>(signal: hsa_signal_t, write: SignalWrite, make: impl FnOnce() -> R) -> R {
+    let (mut make, mut made) = (Some(make), None);
+    life::with(|engine| {
+        engine.write_signal(Signal(signal.handle), write, || made = make.take().map(|make| make()));
+    });
+    // Without an engine, or with one that failed before.
+    made.or_else(|| make.map(|make| make())).unwrap_or_default()
 }
 
 macro_rules! update {
-    ($($name:ident)*) => {$(
+    ($write:expr; $($name:ident)*) => {$(
         pub unsafe extern "C" fn $name(signal: hsa_signal_t, value: hsa_signal_value_t) {
-            let queue = before(signal);
             // SAFETY: the caller's obligations are passed on.
-            unsafe { real!($name)(signal, value) };
-            after(queue);
+            write(signal, $write(value), || unsafe { real!($name)(signal, value) });
         }
     )*};
 }
@@ -53,11 +51,8 @@ macro_rules! update {
 macro_rules! exchange {
     ($($name:ident)*) => {$(
         pub unsafe extern "C" fn $name(signal: hsa_signal_t, value: hsa_signal_value_t) -> hsa_signal_value_t {
-            let queue = before(signal);
             // SAFETY: the caller's obligations are passed on.
-            let former = unsafe { real!($name)(signal, value) };
-            after(queue);
-            former
+            write(signal, SignalWrite::Set(value), || unsafe { real!($name)(signal, value) })
         }
     )*};
 }
@@ -69,11 +64,9 @@ macro_rules! compare_and_swap {
             expected: hsa_signal_value_t,
             value: hsa_signal_value_t,
         ) -> hsa_signal_value_t {
-            let queue = before(signal);
+            let swap = SignalWrite::Swap(expected, value);
             // SAFETY: the caller's obligations are passed on.
-            let former = unsafe { real!($name)(signal, expected, value) };
-            after(queue);
-            former
+            write(signal, swap, || unsafe { real!($name)(signal, expected, value) })
         }
     )*};
 }
@@ -100,35 +93,39 @@ compare_and_swap!(
     hsa_signal_cas_scacq_screl
     hsa_signal_cas_scacquire
     hsa_signal_cas_screlease);
-update!(
+update!(SignalWrite::Add;
     hsa_signal_add_acq_rel
     hsa_signal_add_acquire
     hsa_signal_add_relaxed
     hsa_signal_add_release
     hsa_signal_add_scacq_screl
     hsa_signal_add_scacquire
-    hsa_signal_add_screlease
+    hsa_signal_add_screlease);
+update!(|value: i64| SignalWrite::Add(value.wrapping_neg());
     hsa_signal_subtract_acq_rel
     hsa_signal_subtract_acquire
     hsa_signal_subtract_relaxed
     hsa_signal_subtract_release
     hsa_signal_subtract_scacq_screl
     hsa_signal_subtract_scacquire
-    hsa_signal_subtract_screlease
+    hsa_signal_subtract_screlease);
+update!(SignalWrite::And;
     hsa_signal_and_acq_rel
     hsa_signal_and_acquire
     hsa_signal_and_relaxed
     hsa_signal_and_release
     hsa_signal_and_scacq_screl
     hsa_signal_and_scacquire
-    hsa_signal_and_screlease
+    hsa_signal_and_screlease);
+update!(SignalWrite::Or;
     hsa_signal_or_acq_rel
     hsa_signal_or_acquire
     hsa_signal_or_relaxed
     hsa_signal_or_release
     hsa_signal_or_scacq_screl
     hsa_signal_or_scacquire
-    hsa_signal_or_screlease
+    hsa_signal_or_screlease);
+update!(SignalWrite::Xor;
     hsa_signal_xor_acq_rel
     hsa_signal_xor_acquire
     hsa_signal_xor_relaxed

@@ -2,7 +2,7 @@
 
 use super::Engine;
 use crate::agent::AgentState;
-use crate::fence::{self, FencedCopy, SyncCopy};
+use crate::fence::{self, FencedCopy, OtherWay, SyncCopy};
 use crate::handles::{Agent, Signal};
 use crate::runtime::RuntimeResult;
 use crate::sync::Arc;
@@ -30,7 +30,8 @@ pub struct AsyncCopy<'a> {
 impl Engine {
     /// An asynchronous copy. `submit` makes the real call, with the application's own arguments; it runs now, or later on a
     /// thread of the engine's when the copy has to wait, in which case the result is success. It owns what it needs: the
-    /// application may reuse its array of dependencies at once.
+    /// application may reuse its array of dependencies at once. When it fails later, the `others` are tried, in this order, which are
+    /// made only for a copy that has to wait; only if all fail does the completion signal say so.
     ///
     /// # Errors
     /// What `submit` gives when it runs at once.
@@ -38,6 +39,7 @@ impl Engine {
         &self,
         copy: &AsyncCopy<'_>,
         submit: impl FnOnce() -> RuntimeResult<()> + Send + 'static,
+        others: impl FnOnce() -> Vec<OtherWay>,
     ) -> RuntimeResult<()> {
         // A copy of nothing never touches its signal.
         if copy.bytes == 0 || self.is_stopped() {
@@ -49,7 +51,7 @@ impl Engine {
             completion: copy.completion,
             order: copy.order,
         };
-        fence::submit_or_defer(&self.process, fenced, submit)
+        fence::submit_or_defer(&self.process, fenced, submit, others)
     }
 
     /// A synchronous copy or fill to a range (`None`: nobody knows where), which lasts until the result is dropped. While a window

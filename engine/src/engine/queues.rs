@@ -2,6 +2,7 @@
 
 use super::Engine;
 use crate::handles::{Agent, HardwareQueue, Signal};
+use crate::promises::SignalWrite;
 use crate::queue::SoftQueue;
 use crate::runtime::{RuntimeError, RuntimeResult};
 use crate::shared_memory::QueueObject;
@@ -103,37 +104,35 @@ impl Engine {
                 queue.object().set_doorbell(value);
                 queue.rung();
             }
-            None => self.signal_written(signal),
+            None => self.write(signal, SignalWrite::Set(value), || ()),
         }
         queue.is_some()
     }
 
-    /// Before any other write to a signal (exchange, compare-and-swap, add, subtract, and, or, xor): the object of the queue
-    /// whose doorbell it is, for [`Engine::queue_rung`] after the write. The signal itself may be gone by then, since the
-    /// write may be what its owner waits for.
-    #[must_use]
-    pub fn signal_changing(&self, signal: Signal) -> Option<u64> {
-        let queue = self.queue_of_doorbell(signal);
-        if queue.is_none() {
-            self.signal_written(signal);
-        }
-        queue.map(|queue| queue.object().address())
-    }
-
-    /// After such a write of a doorbell: forwards what is ready.
-    pub fn queue_rung(&self, object: u64) {
+    /// Any other write to a signal (exchange, compare-and-swap, add, subtract, and, or, xor), which `make` does. If it is the doorbell
+    /// of one of our queues, forwards what is ready then. The signal itself may be gone by then, since the write may be what its owner
+    /// waits for.
+    pub fn write_signal<R>(&self, signal: Signal, write: SignalWrite, make: impl FnOnce() -> R) -> R {
+        let Some(queue) = self.queue_of_doorbell(signal) else {
+            return self.write(signal, write, make);
+        };
+        let object = queue.object().address();
+        let result = make();
         if let Some(queue) = self.queue(object) {
             queue.rung();
         }
+        result
+    }
+
+    fn write<R>(&self, signal: Signal, write: SignalWrite, make: impl FnOnce() -> R) -> R {
+        if signal.is_none() || self.is_stopped() {
+            return make();
+        }
+        self.process.promises.write(signal, write, make)
     }
 
     /// `hsa_signal_destroy`, before the real call: its address may be another signal's soon.
     pub fn signal_destroying(&self, signal: Signal) {
-        self.signal_written(signal);
-    }
-
-    /// What the hardware was to do to the signal is over, as far as the application is concerned.
-    fn signal_written(&self, signal: Signal) {
         if !signal.is_none() && !self.is_stopped() {
             self.process.promises.forget(signal);
         }

@@ -181,6 +181,9 @@ impl Runtime for Fake {
         let mut state = self.state.lock();
         Self::operate(&mut state, Operation::ReadIndex);
         self.pause_here(&mut state, Operation::ReadIndex);
+        if !state.machine.host.contains_key(&queue.0) {
+            state.violations.push("the read index of a queue that is destroyed".to_owned());
+        }
         drop(state);
         RealQueue::read_index(queue.0).load(Ordering::SeqCst)
     }

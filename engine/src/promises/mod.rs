@@ -5,8 +5,9 @@
 //! that a window holds back. For each completion signal of a forwarded packet this keeps the value it had then and how many
 //! decrements were under way.
 //!
-//! Whoever writes a signal by other means starts it anew: its entry is forgotten. An entry that is missing or too low only
-//! makes a packet wait in software until the signal really has its value.
+//! Two ask, and each must not be wrong in one direction. A packet that waits is promised nothing that may not come: an entry that
+//! is missing or unsure only makes it wait in software until the signal really has its value. A window takes no copy for done that
+//! is under way: whoever else writes the signal, what is under way stays, and its entry moves with the value.
 //!
 //! A signal that the caller knows to be there is not read under a lock: its page may take its time, and other signals of the shard
 //! have nothing to do with it (see [`shard`]).
@@ -16,6 +17,7 @@ mod shard;
 use crate::handles::Signal;
 use crate::host_memory::HostMemory;
 use crate::shared_memory::{signal_value, signal_value_address};
+pub use shard::SignalWrite;
 use shard::{Promise, Shard, TIDY};
 
 const SHARDS: usize = 16;
@@ -29,37 +31,52 @@ pub(crate) struct Promises {
 impl Promises {
     /// A packet or copy that will decrement the signal once is about to go to the hardware.
     pub(crate) fn note(&self, signal: Signal) {
+        self.add(signal, true);
+    }
+
+    /// The same of a copy that waits for what need not come from the hardware.
+    pub(crate) fn note_unsure(&self, signal: Signal) {
+        self.add(signal, false);
+    }
+
+    fn add(&self, signal: Signal, sure: bool) {
         if signal.is_none() {
             return;
         }
-        let crowded = self.shard(signal).note(signal.0, || signal_value(signal));
+        let crowded = self.shard(signal).note(signal.0, sure, || signal_value(signal));
         if crowded {
             self.tidy(signal);
         }
     }
 
-    /// The engine decrements the signal itself.
-    pub(crate) fn decremented(&self, signal: Signal) {
-        if let Some(promise) = self.shard(signal).change().promises.get_mut(&signal.0) {
-            promise.value -= 1;
-        }
+    /// What was noted last was refused and will not decrement the signal.
+    pub(crate) fn retract(&self, signal: Signal) {
+        self.shard(signal).retract(signal.0);
     }
 
-    /// The application wrote the signal, or destroyed it.
+    /// Somebody other than the hardware writes the signal; `make` does it.
+    pub(crate) fn write<R>(&self, signal: Signal, write: SignalWrite, make: impl FnOnce() -> R) -> R {
+        self.shard(signal).write(signal.0, write, || signal_value(signal), make)
+    }
+
+    /// The application destroyed the signal.
     pub(crate) fn forget(&self, signal: Signal) {
         self.shard(signal).change().promises.remove(&signal.0);
     }
 
-    /// The value that the signal will have when all that is on the hardware has ended.
+    /// The value that the signal will have when all that is on the hardware has ended, as far as that is sure.
     pub(crate) fn settled_value(&self, signal: Signal) -> i64 {
         self.shard(signal).settled_value(signal.0, || signal_value(signal))
     }
 
-    /// Whether nothing that is on the hardware will decrement the signal any more.
+    /// How often something that is under way will still decrement the signal.
+    pub(crate) fn outstanding(&self, signal: Signal) -> i64 {
+        self.shard(signal).outstanding(signal.0, || signal_value(signal))
+    }
+
+    /// Whether nothing that is under way will decrement the signal any more.
     pub(crate) fn is_settled(&self, signal: Signal) -> bool {
-        // The signal of a copy that has ended goes with its entry: it is read under the lock, without which it may be gone.
-        let table = self.shard(signal).entries();
-        table.promises.get(&signal.0).is_none_or(|promise| promise.outstanding(signal_value(signal)) == 0)
+        self.outstanding(signal) == 0
     }
 
     /// Drops the entries of a signal's shard that have nothing outstanding. Their signals may be destroyed, unseen; of one that the
@@ -84,6 +101,7 @@ impl Promises {
         let over: Vec<(u64, Promise)> = promises.into_iter().filter(is_over).collect();
         let mut table = self.shard(signal).change();
         for (signal, promise) in over {
+            // Not one that was made meanwhile, be it for a signal that looks the same: each is of another turn.
             if table.promises.get(&signal) == Some(&promise) {
                 table.promises.remove(&signal);
             }
@@ -141,9 +159,45 @@ mod tests {
         let promises = Promises::default();
         let signal = fake.new_signal(3);
         promises.note(signal);
-        promises.decremented(signal);
-        fake.store_signal(signal, 2);
+        promises.write(signal, SignalWrite::Add(-1), || fake.subtract_signal(signal, 1));
         assert_eq!(promises.settled_value(signal), 1);
+        fake.stop();
+    }
+
+    #[test]
+    fn whoever_writes_a_signal_what_is_under_way_stays_under_way() {
+        let fake = Fake::new();
+        let promises = Promises::default();
+        let signal = fake.new_signal(1);
+        promises.note(signal);
+        promises.write(signal, SignalWrite::Add(1), || fake.store_signal(signal, 2));
+        promises.note(signal);
+        assert_eq!((promises.outstanding(signal), promises.settled_value(signal)), (2, 0));
+        fake.subtract_signal(signal, 1);
+        promises.write(signal, SignalWrite::Add(-1), || fake.subtract_signal(signal, 1));
+        assert_eq!((promises.outstanding(signal), promises.settled_value(signal)), (1, -1));
+        promises.note(signal);
+        promises.retract(signal);
+        assert_eq!(promises.outstanding(signal), 1, "only the refused one does not come");
+        promises.write(signal, SignalWrite::Set(1), || fake.store_signal(signal, 1));
+        assert_eq!((promises.outstanding(signal), promises.settled_value(signal)), (1, 1), "not promised");
+        fake.subtract_signal(signal, 1);
+        assert!(promises.is_settled(signal));
+        fake.stop();
+    }
+
+    #[test]
+    fn what_need_not_come_is_under_way_and_not_promised() {
+        let fake = Fake::new();
+        let promises = Promises::default();
+        let signal = fake.new_signal(2);
+        promises.note_unsure(signal);
+        promises.note(signal);
+        assert_eq!((promises.outstanding(signal), promises.settled_value(signal)), (2, 2));
+        fake.subtract_signal(signal, 2);
+        promises.write(signal, SignalWrite::Set(1), || fake.store_signal(signal, 1));
+        promises.note(signal);
+        assert_eq!(promises.settled_value(signal), 0, "started anew");
         fake.stop();
     }
 
@@ -155,7 +209,11 @@ mod tests {
         let block = fake.allocate_host(64 * SHARDS as u64 * (TIDY as u64 + 2)).expect("memory");
         let signals: Vec<Signal> = (block..).step_by(64 * SHARDS).take(TIDY).map(Signal).collect();
         let gone = Signal(0x4000_0000);
-        promises.shard(gone).change().promises.insert(gone.0, Promise { value: 1, count: 1 });
+        promises
+            .shard(gone)
+            .change()
+            .promises
+            .insert(gone.0, Promise { value: 1, count: 1, unsure: false, turn: 0 });
         for &signal in &signals {
             fake.store_word(signal_value_address(signal), 1);
             promises.note(signal);

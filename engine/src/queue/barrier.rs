@@ -6,6 +6,7 @@ use crate::packet::Packet;
 use crate::runtime::RuntimeResult;
 use crate::signals::{Completion, SignalPool};
 use crate::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// What came of the wish to drain a queue.
 #[derive(Debug)]
@@ -27,7 +28,12 @@ pub(crate) enum Stuck {
     Pass(Arc<Completion>),
     /// The read index at which its ring was full.
     Full(u64),
+    /// A thread that has not returned from its doorbell.
+    Forwarder,
 }
+
+/// How long a look at a queue waits for a thread that forwards there, which most often is done in no time.
+const MOMENT: Duration = Duration::from_millis(2);
 
 impl SoftQueue {
     /// Puts a barrier on the hardware queue.
@@ -70,8 +76,14 @@ impl SoftQueue {
         *self.stuck.lock() = Some(stuck);
     }
 
-    /// Whether the queue is where it was when it did not drain.
-    pub(crate) fn is_stuck(&self) -> bool {
+    /// Remembers that the queue had no room for a barrier; `held`: the caller has its lock.
+    pub(crate) fn set_full(&self, held: bool) {
+        let stuck = self.look(held, || Stuck::Full(self.hardware().read_index())).unwrap_or(Stuck::Forwarder);
+        self.set_stuck(stuck);
+    }
+
+    /// Whether the queue is where it was when it did not drain; `held`: the caller has its lock.
+    pub(crate) fn is_stuck(&self, held: bool) -> bool {
         if self.is_dead() {
             return false;
         }
@@ -80,11 +92,26 @@ impl SoftQueue {
             None => false,
             Some(Stuck::Barrier(completion)) => completion.value() > 0,
             Some(Stuck::Pass(completion)) => completion.value() > 0,
-            Some(Stuck::Full(read)) => self.hardware().read_index() == *read,
+            Some(Stuck::Full(read)) => {
+                self.look(held, || self.hardware().read_index() == *read).unwrap_or(true)
+            }
+            Some(Stuck::Forwarder) => self.look(held, || ()).is_none(),
         };
         if !still {
             *stuck = None;
         }
         still
+    }
+
+    /// Looks at the real queue under the lock, without which it may be destroyed meanwhile. `None`: another thread keeps the lock.
+    fn look<R>(&self, held: bool, look: impl FnOnce() -> R) -> Option<R> {
+        if held {
+            return Some(look());
+        }
+        let forwarder = self.lock_until(Instant::now() + MOMENT)?;
+        let seen = (!self.is_dead()).then(look);
+        drop(forwarder);
+        self.catch_up();
+        seen
     }
 }

@@ -178,3 +178,50 @@ fn a_hardware_ring_that_stays_full_is_a_queue_that_does_not_drain() {
     assert_eq!(records[1].detail, Some(format!("queue {id} is still stuck")));
     assert_eq!(outcome(&records[2]), (Outcome::Replayed, None, 3));
 }
+
+#[test]
+fn a_thread_that_does_not_return_from_a_doorbell_is_waited_for_once() {
+    let rig = Rig::with(&[("TIMEOUT", "1")]);
+    let out = rig.allocate(64);
+    let (other, queue) = (rig.queue(16), rig.queue(16));
+    let id = other.real.id;
+    let soft = rig.engine.agents[0].queues().into_iter().find(|soft| soft.hardware().id() == id);
+    let soft = soft.expect("listed");
+    let forwarder = soft.lock();
+    queue.run(COUNT, &[out]);
+    queue.run(COUNT, &[out]);
+    drop(forwarder);
+    queue.run(COUNT, &[out]);
+    drop(soft);
+    assert_eq!(rig.u32(out), 3);
+    let (records, _) = rig.finish();
+    let declined = (Outcome::Declined, Some(Reason::DrainTimeout), 0);
+    assert_eq!((outcome(&records[0]), outcome(&records[1])), (declined, declined));
+    let waited = format!("a thread did not return from the doorbell of queue {id} in time");
+    assert_eq!(records[0].detail, Some(waited));
+    assert_eq!(records[1].detail, Some(format!("queue {id} is still stuck")));
+    assert_eq!(outcome(&records[2]), (Outcome::Replayed, None, 3));
+}
+
+/// The simulation calls a look at a queue that is destroyed a violation.
+#[test]
+fn a_stuck_queue_is_not_destroyed_while_its_read_index_is_looked_at() {
+    let rig = rig("1");
+    let out = rig.allocate(64);
+    let (full, queue) = (rig.queue(4), rig.queue(16));
+    let done = rig.fake.new_signal(5);
+    full.submit(full.packet(SCALE, &[], done));
+    rig.fake.wait_for_held(rig.kernel(SCALE));
+    for _ in 0..4 {
+        full.submit(full.packet(SCALE, &[], done));
+    }
+    queue.run(COUNT, &[out]);
+    rig.fake.pause(Operation::ReadIndex, 0);
+    let counted = queue.dispatch(COUNT, &[out]);
+    rig.fake.wait_for_pause();
+    full.destroy();
+    rig.fake.resume();
+    queue.wait(counted);
+    rig.fake.release();
+    rig.finish();
+}

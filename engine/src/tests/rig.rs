@@ -5,7 +5,7 @@ use crate::handles::{Executable, Signal};
 use crate::runtime::{LoadedCodeObject, Runtime};
 use crate::shared_memory::signal_value;
 use crate::tool::Tool;
-use crate::{Access, Allocation, Attachments, Engine, Source};
+use crate::{Access, Allocation, Attachments, Engine, SignalWrite, Source};
 use hsa_replay_contract::report::{Reader, Writer};
 use hsa_replay_contract::{Dispatch, Record, Settings, Summary};
 use std::ffi::OsString;
@@ -332,9 +332,7 @@ impl AppQueue<'_> {
     /// Rings as every write but a plain store does.
     pub(super) fn ring_by_update(&self) {
         let engine = &self.rig.engine;
-        let object = engine.signal_changing(self.doorbell).expect("the doorbell is ours");
-        assert_eq!(object, self.object);
-        engine.queue_rung(object);
+        engine.write_signal(self.doorbell, SignalWrite::Add(1), || ());
     }
 
     /// Writes a packet and rings.

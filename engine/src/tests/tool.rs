@@ -42,7 +42,7 @@ impl Copier {
             Ok(())
         };
         let before = self.submitted.load(Ordering::SeqCst);
-        fence::submit_or_defer(process, copy, submit).expect("accepted");
+        fence::submit_or_defer(process, copy, submit, Vec::new).expect("accepted");
         assert_eq!(
             self.submitted.load(Ordering::SeqCst),
             before + 1,
@@ -317,7 +317,7 @@ impl Listener for Hasty {
                 completion: *self.copied.get().expect("set too"),
                 order: 0,
             };
-            fence::submit_or_defer(process, copy, || Ok(())).expect("accepted");
+            fence::submit_or_defer(process, copy, || Ok(()), Vec::new).expect("accepted");
             self.begun.send(()).expect("the test waits");
         }
     }

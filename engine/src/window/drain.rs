@@ -20,8 +20,13 @@ const LOOK: Duration = Duration::from_millis(20);
 impl Window<'_> {
     /// Drains the agent. Meanwhile the gate lets only barriers through.
     pub(super) fn drain(&mut self, forwarder: &mut Forwarder) -> Result<(), Refusal> {
-        if let Some(stuck) = self.agent.queues().iter().find(|queue| queue.is_stuck()) {
+        let queues = self.agent.queues();
+        if let Some(stuck) = queues.iter().find(|queue| queue.is_stuck(self.is_own(queue))) {
             return Err(stuck_refusal(stuck, "is still stuck"));
+        }
+        if self.agent.fence.is_stuck(&self.process.promises) {
+            let detail = "a copy that did not end in the time of an earlier window is still under way";
+            return Err(Refusal::with(Reason::CopyInFlight, detail));
         }
         self.agent.fence.intrusions.begin_window();
         self.narrow(Phase::Draining)?;
@@ -54,7 +59,7 @@ impl Window<'_> {
             }
             let left = self.deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Err(give_up(&mut pending, &unsent));
+                return Err(self.give_up(&mut pending, &unsent));
             }
             match pending.0.first() {
                 Some((_, completion)) if unsent.is_empty() => {
@@ -67,7 +72,7 @@ impl Window<'_> {
 
     fn send_barrier(&self, queue: &Arc<SoftQueue>, own: &mut Forwarder) -> Result<Barrier, Refusal> {
         let signals = &self.process.signals;
-        let sent = if std::ptr::eq(&**queue, self.queue) {
+        let sent = if self.is_own(queue) {
             queue.send_barrier(own, signals)
         } else {
             let Some(mut other) = queue.lock_until(self.deadline) else {
@@ -79,6 +84,29 @@ impl Window<'_> {
             sent
         };
         sent.map_err(|error| Refusal::with(Reason::DrainTimeout, format!("no signal for a barrier: {error}")))
+    }
+
+    /// Whether it is the queue of this window, whose lock is held.
+    fn is_own(&self, queue: &Arc<SoftQueue>) -> bool {
+        std::ptr::eq(&**queue, self.queue)
+    }
+
+    /// Remembers which queues did not drain, and which copies did not end.
+    fn give_up(&self, pending: &mut Pending, unsent: &[Arc<SoftQueue>]) -> Refusal {
+        let refusal = match (pending.0.first(), unsent.first()) {
+            (Some((queue, _)), _) | (None, Some(queue)) => stuck_refusal(queue, "did not drain in time"),
+            (None, None) => Refusal::with(Reason::CopyInFlight, "a copy did not end in time"),
+        };
+        for (queue, completion) in pending.0.drain(..) {
+            queue.set_stuck(Stuck::Barrier(completion));
+        }
+        for queue in unsent {
+            queue.set_full(self.is_own(queue));
+        }
+        if !self.agent.fence.is_quiet(&self.process.promises) {
+            self.agent.fence.set_stuck(&self.process.promises);
+        }
+        refusal
     }
 }
 
@@ -92,21 +120,6 @@ impl Drop for Pending {
             queue.leave_barrier(completion);
         }
     }
-}
-
-/// Remembers which queues did not drain.
-fn give_up(pending: &mut Pending, unsent: &[Arc<SoftQueue>]) -> Refusal {
-    let refusal = match (pending.0.first(), unsent.first()) {
-        (Some((queue, _)), _) | (None, Some(queue)) => stuck_refusal(queue, "did not drain in time"),
-        (None, None) => Refusal::with(Reason::CopyInFlight, "a copy did not end in time"),
-    };
-    for (queue, completion) in pending.0.drain(..) {
-        queue.set_stuck(Stuck::Barrier(completion));
-    }
-    for queue in unsent {
-        queue.set_stuck(Stuck::Full(queue.hardware().read_index()));
-    }
-    refusal
 }
 
 fn stuck_refusal(queue: &SoftQueue, what: &str) -> Refusal {

@@ -9,6 +9,7 @@ use super::timeline::Timeline;
 use super::writes::Writes;
 use super::writing::INTRUDED;
 use super::{Refusal, Window};
+use crate::promises::SignalWrite;
 use crate::queue::{Forwarder, SoftQueue, Stage};
 use crate::shared_memory::{set_ticks, ticks};
 use crate::signals::Completion;
@@ -194,8 +195,8 @@ fn complete(queue: &SoftQueue, forwarder: &mut Forwarder, ticks: Option<[u64; 2]
                 set_ticks(signal, ticks);
             }
             let process = &queue.agent().process;
-            process.promises.decremented(signal);
-            process.runtime.subtract_signal(signal, 1);
+            let write = SignalWrite::Add(-1);
+            process.promises.write(signal, write, || process.runtime.subtract_signal(signal, 1));
         });
     }
     forwarder.drop_candidate();

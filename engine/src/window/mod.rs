@@ -47,7 +47,7 @@ use crate::gate::Phase;
 use crate::kernels::Kernel;
 use crate::packet::Packet;
 use crate::process::Process;
-use crate::queue::{Candidate, Forwarder, SoftQueue, Stage};
+use crate::queue::{Candidate, Forwarder, SoftQueue, Stage, Stuck};
 use crate::sync::Arc;
 use hsa_replay_contract::record::Stage as Stretch;
 use hsa_replay_contract::{Allow, Dispatch, Outcome, Reason};
@@ -172,11 +172,14 @@ impl<'a> Window<'a> {
 
     /// Narrows the gate, waiting at most until the deadline for forwarders that are at work.
     fn narrow(&self, phase: Phase) -> Result<(), Refusal> {
-        if self.agent.narrow_gate(phase, self.queue, self.deadline) {
-            Ok(())
-        } else {
-            Err(Refusal::with(Reason::DrainTimeout, "another thread did not return from a doorbell in time"))
-        }
+        self.agent.narrow_gate(phase, self.queue, self.deadline).map_err(|queue| {
+            let detail = format!(
+                "a thread did not return from the doorbell of queue {} in time",
+                queue.hardware().id()
+            );
+            queue.set_stuck(Stuck::Forwarder);
+            Refusal::with(Reason::DrainTimeout, detail)
+        })
     }
 
     /// Notes that something unsafe in general was let through.
