@@ -23,6 +23,7 @@ mod late_copies;
 mod left_out;
 mod life;
 mod listed;
+mod logged;
 mod neighbours;
 mod passes;
 mod records;
