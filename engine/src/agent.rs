@@ -157,10 +157,14 @@ impl AgentState {
         Some(queues.swap_remove(at))
     }
 
+    /// Keeps a queue from going, unless it is gone from the list.
+    pub(crate) fn keep(&self, queue: &SoftQueue) -> Option<Arc<SoftQueue>> {
+        self.queues.lock().iter().find(|other| std::ptr::eq(&***other, queue)).cloned()
+    }
+
     /// Asks the worker to look at a queue.
     pub(crate) fn hand_over(&self, queue: &SoftQueue) {
-        let queue = self.queues.lock().iter().find(|other| std::ptr::eq(&***other, queue)).cloned();
-        if let Some(queue) = queue {
+        if let Some(queue) = self.keep(queue) {
             self.enqueue(queue);
         }
     }

@@ -6,7 +6,7 @@ pub(crate) use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize,
 
 /// [`fence`] of order `SeqCst` for a thread that has just let a [`Mutex`] go, without the cost of another.
 ///
-/// Letting the lock go is a compare-and-swap, since it may find sleepers; in that case the lock of their list is let go after it, by
+/// This rests on `parking_lot` 0.12: letting its lock go is a compare-and-swap, since it may find sleepers; in that case the lock of their list is let go after it, by
 /// a read-modify-write too. On x86 these are locked instructions, which neither loads nor stores pass (Intel SDM volume 3, "Memory
 /// Ordering"; AMD64 APM volume 2, "Memory System"). Only the compiler is left to be kept from moving a load up.
 #[inline]

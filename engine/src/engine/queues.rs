@@ -198,8 +198,12 @@ impl Engine {
         } else {
             self.process.runtime.inactivate_queue(queue.hardware().queue())
         };
+        // Once doomed, the worker may destroy it at any time.
+        let kept = queue.agent().keep(queue);
         queue.doom();
-        queue.agent().hand_over(queue);
+        if let Some(queue) = kept {
+            queue.agent().hand_over(&queue);
+        }
         stopped
     }
 }

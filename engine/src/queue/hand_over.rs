@@ -49,7 +49,7 @@ impl<T> HandOver<T> {
         self.state.lock()
     }
 
-    /// The lock itself, for other ways to take it.
+    /// The lock itself, for other ways to take it. Whoever does has the obligation of [`HandOver::lock`].
     pub(crate) fn state(&self) -> &Mutex<T> {
         &self.state
     }
