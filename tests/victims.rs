@@ -104,6 +104,7 @@ victims! {
     read_only on oldest stable testing newest: hip;
     clock on oldest stable testing newest: hip;
     witness on oldest stable testing newest: hip;
+    two_runs on oldest stable testing newest: hip;
     sizes on oldest stable testing newest: hip;
     large on oldest stable testing newest: hip;
     matmul on oldest stable testing newest: hip;

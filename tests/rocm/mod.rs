@@ -11,6 +11,7 @@ mod release;
 pub mod report;
 mod victim;
 
+pub use installed::Installed;
 pub use launch::{Launch, Run};
 pub use release::{Release, checkout, workspace};
 pub use victim::Victim;
