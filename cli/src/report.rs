@@ -15,6 +15,7 @@ mod seen;
 mod stretches;
 mod text;
 mod trace;
+mod under_way;
 pub mod units;
 mod unlisted;
 
@@ -109,7 +110,7 @@ fn print(
     elements: Option<&Wanted>,
     mut output: impl Write,
 ) -> Result<(), ReportError> {
-    let mut aggregate = Aggregate::default();
+    let mut aggregate = Aggregate::with_examples(matches!(format, "text" | "json"));
     match format {
         "csv" => {
             csv::header(&mut output)?;

@@ -20,6 +20,8 @@ const DESCRIBED: usize = 64;
 /// Everything that a report command needs to know.
 #[derive(Debug, Default)]
 pub struct Aggregate {
+    /// Whether a dispatch of each kernel is kept as its example: most of what a kernel takes.
+    keeps_examples: bool,
     /// The processes.
     pub processes: Processes,
     /// The kernels, in order of appearance.
@@ -70,6 +72,11 @@ pub struct Kernel {
 }
 
 impl Aggregate {
+    /// Of nothing yet; with an example of each kernel if they are shown.
+    pub fn with_examples(shown: bool) -> Self {
+        Self { keeps_examples: shown, ..Self::default() }
+    }
+
     /// Adds one record; gives the index of its process, or none if the record is there already.
     pub fn add(&mut self, record: &Record) -> Option<usize> {
         let process = self.processes.add(record)?;
@@ -83,7 +90,10 @@ impl Aggregate {
                 }
             };
             let report = self.current_report();
-            self.kernels[index].add(report, process, dispatch);
+            self.kernels[index].add(dispatch);
+            if self.keeps_examples {
+                self.kernels[index].offer_example(report, process, dispatch);
+            }
             self.stretches.add(dispatch, index);
         }
         Some(process)
@@ -162,7 +172,7 @@ impl Kernel {
         }
     }
 
-    fn add(&mut self, report: usize, process: usize, dispatch: &Dispatch) {
+    fn add(&mut self, dispatch: &Dispatch) {
         self.dispatches += 1;
         for &kind in &dispatch.allowed {
             *self.allowed.entry(kind).or_default() += 1;
@@ -189,6 +199,10 @@ impl Kernel {
             Some(false) => self.divergent += 1,
             None => {}
         }
+    }
+
+    /// Keeps a dispatch that was just added if it is a better example than the one before.
+    fn offer_example(&mut self, report: usize, process: usize, dispatch: &Dispatch) {
         let first_divergent = dispatch.deterministic == Some(false) && self.divergent == 1;
         if first_divergent || (dispatch.writes.is_some() && self.example.is_none()) {
             self.example = Some(Box::new(dispatch.clone()));
@@ -208,4 +222,25 @@ impl Kernel {
 
 fn widened<T: Ord + Copy>(range: Option<(T, T)>, value: T) -> Option<(T, T)> {
     Some(range.map_or((value, value), |(low, high)| (low.min(value), high.max(value))))
+}
+
+#[cfg(test)]
+mod tests {
+    use hsa_replay_contract::report::Reader;
+
+    use super::*;
+
+    #[test]
+    fn a_dispatch_is_kept_only_where_examples_are_shown() {
+        let golden =
+            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../contract/tests/data/complete.jsonl"));
+        for shown in [true, false] {
+            let mut aggregate = Aggregate::with_examples(shown);
+            for record in Reader::new(golden.as_bytes()) {
+                aggregate.add(&record.expect("memory does not fail"));
+            }
+            let kept = aggregate.kernels.iter().filter(|kernel| kernel.example.is_some()).count();
+            assert_eq!((aggregate.kernels.len(), kept), (3, if shown { 2 } else { 0 }));
+        }
+    }
 }

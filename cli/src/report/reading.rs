@@ -2,7 +2,7 @@
 //! all the work there is with a long report.
 //!
 //! The input is cut into blocks of whole lines. A thread reads, others parse, and the caller's thread takes the blocks in their
-//! order; a few are under way at a time, so that memory stays bounded. A report of one block takes no thread.
+//! order; a few are under way at a time, and a few megabytes, so that memory stays bounded. A report of one block takes no thread.
 
 use std::io::{self, Read};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -11,6 +11,8 @@ use std::thread;
 
 use hsa_replay_contract::Record;
 use hsa_replay_contract::report::{LONGEST_LINE, Problem, Reader, TornDispatch};
+
+use super::under_way::{Share, UnderWay};
 
 /// Bytes of a block, but for the end of its last line.
 const BLOCK: usize = 1 << 18;
@@ -71,11 +73,12 @@ pub fn read<E: From<io::Error>>(
     let mut blocks = Blocks::new(input);
     let Some(first) = blocks.next()? else { return Ok(()) };
     take(parse(&first))?;
+    drop(first);
     let threads = if blocks.ended { 0 } else { thread::available_parallelism().map_or(1, usize::from) };
     match parse_on(threads.min(MOST_THREADS), blocks) {
         Ok(coming) => {
             for parsed in coming {
-                let parsed =
+                let (parsed, _share) =
                     parsed?.recv().map_err(|_| io::Error::other("a thread that parses has failed"))?;
                 take(parsed)?;
             }
@@ -103,10 +106,10 @@ fn parse(block: &Block) -> Parsed {
 }
 
 /// What comes from the reading thread: for each block, the end of a channel on which its records will be.
-type Coming = Receiver<io::Result<Receiver<Parsed>>>;
+type Coming = Receiver<io::Result<Receiver<(Parsed, Share)>>>;
 
 /// A block and where its records go.
-type Job = (Block, SyncSender<Parsed>);
+type Job = (Block, Share, SyncSender<(Parsed, Share)>);
 
 /// Reads and parses on threads of its own. Gives the blocks back where only one processor, or no thread, is to be had.
 ///
@@ -148,9 +151,11 @@ fn parse_on<R: Read + Send + 'static>(threads: usize, blocks: Blocks<R>) -> Resu
 fn read_all<R: Read>(
     mut blocks: Blocks<R>,
     jobs: &SyncSender<Job>,
-    order: &SyncSender<io::Result<Receiver<Parsed>>>,
+    order: &SyncSender<io::Result<Receiver<(Parsed, Share)>>>,
 ) {
+    let under_way = Arc::new(UnderWay::default());
     loop {
+        under_way.wait();
         let block = match blocks.next() {
             Ok(Some(block)) => block,
             Ok(None) => return,
@@ -160,7 +165,8 @@ fn read_all<R: Read>(
             }
         };
         let (done, result) = sync_channel(1);
-        if order.send(Ok(result)).is_err() || jobs.send((block, done)).is_err() {
+        let share = under_way.add(block.bytes.len());
+        if order.send(Ok(result)).is_err() || jobs.send((block, share, done)).is_err() {
             return;
         }
     }
@@ -169,8 +175,10 @@ fn read_all<R: Read>(
 fn parse_all(waiting: &Mutex<Receiver<Job>>) {
     loop {
         let job = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok((block, done)) = job else { return };
-        let _nobody_listens = done.send(parse(&block));
+        let Ok((block, share, done)) = job else { return };
+        let parsed = parse(&block);
+        drop(block);
+        let _nobody_listens = done.send((parsed, share));
     }
 }
 
@@ -245,6 +253,8 @@ impl<R: Read> Blocks<R> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
 
     /// Gives a byte or a few at a time.
@@ -323,6 +333,33 @@ mod tests {
         }
         let places: Vec<(u64, u64)> = found.iter().map(|problem| (problem.line, problem.offset)).collect();
         assert_eq!(places, [(1, 0), (2, 10_001)]);
+    }
+
+    struct Counted(io::Cursor<Vec<u8>>, Arc<AtomicUsize>);
+
+    impl Read for Counted {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let length = self.0.read(buffer)?;
+            self.1.fetch_add(length, Ordering::SeqCst);
+            Ok(length)
+        }
+    }
+
+    #[test]
+    fn of_long_lines_few_are_read_before_their_records_are_taken() {
+        let line = format!(
+            "{{\"record\":\"begin\",\"pid\":1,\"id\":2,\"kernel\":\"{}\",\"launch\":3}}\n",
+            "k".repeat(5 << 20)
+        );
+        let (mut seen, already) = (0, Arc::new(AtomicUsize::new(0)));
+        let input = Counted(io::Cursor::new(line.repeat(16).into_bytes()), Arc::clone(&already));
+        let result = read::<io::Error>(input, &mut Problems::default(), |_| {
+            seen += line.len();
+            let ahead = already.load(Ordering::SeqCst) - seen;
+            assert!(ahead <= super::super::under_way::MOST + 2 * BLOCK, "{ahead}");
+            Ok(())
+        });
+        assert!(result.is_ok() && seen == 16 * line.len());
     }
 
     #[test]
