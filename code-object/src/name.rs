@@ -17,6 +17,10 @@ const SHORT_LIMIT: usize = 4096;
 /// assert_eq!(code_object::demangle("copy_kernel"), "copy_kernel");
 /// ```
 pub fn demangle(symbol: &str) -> String {
+    // Only Itanium names: the parser would also accept bare type encodings, and a C variable named `d` is not `double`.
+    if !symbol.starts_with("_Z") {
+        return symbol.to_owned();
+    }
     let Ok((parsed, tail)) = BorrowedSymbol::with_tail(symbol.as_bytes()) else {
         return symbol.to_owned();
     };
@@ -63,6 +67,13 @@ mod tests {
     #[test]
     fn a_plain_c_name_stays() {
         assert_eq!(demangle("__amd_rocclr_copyBuffer"), "__amd_rocclr_copyBuffer");
+    }
+
+    #[test]
+    fn a_short_c_name_is_not_taken_for_a_type() {
+        for name in ["g", "d", "Ss", "PKc", "St"] {
+            assert_eq!(demangle(name), name);
+        }
     }
 
     #[test]
