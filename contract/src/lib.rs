@@ -19,6 +19,7 @@ pub mod progress;
 pub mod record;
 pub mod report;
 pub mod settings;
+pub mod size_signal;
 pub mod text;
 
 pub use filter::{KernelFilter, LaunchWindow};

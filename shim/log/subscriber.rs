@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use hsa_replay_contract::size_signal::SizeSignalHeld;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::Interest;
@@ -117,6 +118,7 @@ impl Visit for Fields<'_> {
 
 /// Writes all bytes, or gives up in silence: there is nowhere left to complain to.
 pub fn write_all(descriptor: i32, mut bytes: &[u8]) {
+    let _held = SizeSignalHeld::new();
     while !bytes.is_empty() {
         // SAFETY: the slice is readable for its whole length.
         let written = unsafe { libc::write(descriptor, bytes.as_ptr().cast(), bytes.len()) };

@@ -12,6 +12,7 @@ use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
 use crate::record::WriteKind;
+use crate::size_signal::SizeSignalHeld;
 
 /// Version of the dump format.
 pub const DUMP_VERSION: u32 = 1;
@@ -117,6 +118,8 @@ pub fn is_dump_name(name: &OsStr, pid: u32, id: u64, base: u64) -> bool {
 pub struct DumpWriter {
     path: PathBuf,
     output: BufWriter<File>,
+    /// Dropped last: what is left in the buffer is written when the output is dropped.
+    _held: SizeSignalHeld,
 }
 
 impl DumpWriter {
@@ -130,7 +133,8 @@ impl DumpWriter {
             let path = folder.join(name);
             match OpenOptions::new().write(true).create_new(true).open(&path) {
                 Ok(file) => {
-                    let mut writer = Self { path, output: BufWriter::new(file) };
+                    let mut writer =
+                        Self { path, output: BufWriter::new(file), _held: SizeSignalHeld::new() };
                     serde_json::to_writer(&mut writer.output, header)?;
                     writer.output.write_all(b"\n")?;
                     return Ok(writer);

@@ -18,6 +18,7 @@ use rustix::fs::OFlags;
 
 use super::{expand_origin, expand_pid};
 use crate::Record;
+use crate::size_signal::SizeSignalHeld;
 
 /// The report's descriptor is this one or above, where programs that count on low numbers do not look.
 const LOWEST_DESCRIPTOR: i32 = 480;
@@ -91,6 +92,7 @@ impl Writer {
     pub fn write(&self, record: &Record) -> Result<(), WriteError> {
         let mut state = self.state.lock();
         let state = &mut *state;
+        let _held = SizeSignalHeld::new();
         state.append(&self.path, record).map_err(|source| {
             state.lost += 1;
             WriteError { path: self.path.clone(), source, lost: state.lost }

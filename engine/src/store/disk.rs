@@ -9,6 +9,7 @@ use crate::runtime::Runtime;
 use crate::shared_memory::HostBlock;
 use crate::sync::Arc;
 use hsa_replay_contract::record::Tier;
+use hsa_replay_contract::size_signal::SizeSignalHeld;
 use rustix::fs::FallocateFlags;
 use rustix::io::Errno;
 use std::io;
@@ -117,6 +118,7 @@ fn keep(
         Trouble::of_saving(&moves, &copied)?;
     }
     let file = file.get().map_err(|error| failed(&error))?;
+    let _held = SizeSignalHeld::new();
     for (each, from) in landed {
         file.write_all_at(block.slice(*from..from + each.bytes), each.at).map_err(|error| failed(&error))?;
     }
@@ -152,6 +154,7 @@ impl Store for DiskStore {
         if let Some(file) = &self.file
             && self.bytes < bytes
         {
+            let _held = SizeSignalHeld::new();
             match rustix::fs::fallocate(
                 file.get().map_err(|error| said(&error))?,
                 FallocateFlags::empty(),
