@@ -4,8 +4,10 @@ mod child;
 pub mod closing;
 mod id;
 pub mod libraries;
+mod nothing;
 mod program;
 mod progress;
+mod running;
 mod signals;
 mod written;
 
@@ -86,7 +88,7 @@ pub fn main(arguments: &ArgMatches) -> Result<ExitCode, Failure> {
     drop(progress);
     drop(folder);
     blocked.release();
-    closing::tell(&before.written(ended.pid), &id, &settings, &ended);
+    closing::tell(&before, &id, &settings, &ended);
     drop(pipes);
     Ok(ExitCode::from(ended.exit_code()))
 }

@@ -40,6 +40,37 @@ fn a_run_with_a_tool_and_without_a_record_points_at_the_tool() {
     );
 }
 
+/// Its report being gone, its children being left alone and its processes still running are not the program's making no HSA call.
+#[test]
+fn a_run_without_records_says_what_is_known_of_why() {
+    let place = Place::new();
+    for (options, script, said) in [
+        (&["-o", "r.jsonl"][..], "/bin/true; rm r.jsonl; exit 0", "r.jsonl is gone: it was moved or removed"),
+        (&["-o", "r.jsonl", "--no-follow-children"], "exit 0", "with --no-follow-children the processes"),
+    ] {
+        let mut command = place.run(options.iter().chain(&["--", "sh", "-c", script]));
+        command.env("FIXTURE_PROGRAM", "true").env("FIXTURE_REPORT", COMPLETE);
+        let lines = messages(&command.output().expect("runs"));
+        assert!(lines.len() == 1 && lines[0].contains(said), "{lines:?}");
+    }
+    for (then, said) in [
+        ("", "nothing was reported yet: 1 process of the program is still running"),
+        ("sed s/4711/$!/ canned >> r.jsonl; ", "is still running: its records so far are counted"),
+    ] {
+        let begun: String =
+            fs::read_to_string(COMPLETE).expect("golden").lines().take(2).map(|l| format!("{l}\n")).collect();
+        place.write("canned", begun);
+        let script = format!("exec 3<&0; cat <&3 >/dev/null 2>&1 & {then}exit 0");
+        let mut command = place.run(["-o", "r.jsonl", "--", "sh", "-c", &script]);
+        let mut child = command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("starts");
+        // What the script left behind ends with its input.
+        let input = child.stdin.take();
+        let lines = messages(&child.wait_with_output().expect("ends"));
+        drop(input);
+        assert!(lines.iter().any(|line| line.contains(said)), "{lines:?}");
+    }
+}
+
 #[test]
 fn the_report_is_emptied_once_and_the_end_is_told() {
     let place = Place::new();

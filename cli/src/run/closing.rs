@@ -8,7 +8,9 @@ use hsa_replay_contract::{Record, Settings, Summary};
 
 use super::child::Ended;
 use super::id::RunId;
-use super::written::{Report, Written};
+use super::nothing::{self, Facts};
+use super::running;
+use super::written::{Before, Report, Written};
 use crate::failure::say;
 use crate::report::processes::{End, Process, Processes};
 use crate::report::reading::{self, Item, Problems};
@@ -27,16 +29,21 @@ const NAMED_PROCESSES: usize = 4;
 const NAMED_KERNELS: usize = 4;
 
 /// Prints the lines, each behind our name, to standard error.
-pub fn tell(written: &Written, id: &RunId, settings: &Settings, ended: &Ended) {
+pub fn tell(before: &Before, id: &RunId, settings: &Settings, ended: &Ended) {
     let mut lines = Vec::new();
     if let Some(signal) = ended.signal() {
         lines.push(format!("the program was ended by signal {signal}{}", signal_name(signal)));
     }
-    match written {
+    match before.written(ended.pid) {
         Written::Files(reports) => {
-            let read = read(reports, id);
+            let read = read(&reports, id);
             lines.extend(read.problems);
-            lines.extend(account(&read.processes, settings, ended));
+            let running = match read.processes.iter().all(|process| process.end() != End::Abnormal) {
+                true if !read.processes.is_empty() => Vec::new(),
+                _ => running::processes(id),
+            };
+            let facts = Facts { template: before.template(), running: &running };
+            lines.extend(account(&read.processes, &facts, settings, ended));
             lines.extend(places(&read.reports));
         }
         Written::Stream(path, true) => lines.push(format!("the report went to {}", name_of(&path))),
@@ -123,26 +130,11 @@ impl<'a> Whose<'a> {
     }
 }
 
-fn account(processes: &Processes, settings: &Settings, ended: &Ended) -> Vec<String> {
-    let mut lines = ends(processes);
+fn account(processes: &Processes, facts: &Facts, settings: &Settings, ended: &Ended) -> Vec<String> {
+    let mut lines = ends(processes, facts.running);
     let total = processes.total();
-    if let Some(code @ (126 | 127)) = ended.code().filter(|_| processes.is_empty()) {
-        lines.push(format!(
-            "the program ended with status {code} before it made an HSA call: as a rule its loader or its shell did not find \
-             something, and has said what"
-        ));
-    } else if let Some(tool) = settings.tool.as_deref().filter(|_| processes.is_empty()) {
-        lines.push(format!(
-            "nothing was replayed: a line above says it if the tool {} was refused, else the program made no HSA call that \
-             reached hsa-replay",
-            name_of(tool)
-        ));
-    } else if processes.is_empty() {
-        lines.push(
-            "the program made no HSA call that reached hsa-replay, or a line above says why replay is off: nothing was replayed (a program that is statically \
-             linked or set-user-ID cannot be attached to)"
-                .to_owned(),
-        );
+    if processes.is_empty() {
+        lines.push(nothing::why(facts, settings, ended));
     } else if total.seen() == 0 {
         // Without a summary nobody counted: the program may have launched kernels that were not recorded.
         let orderly = processes.iter().all(|process| process.end() != End::Abnormal);
@@ -161,8 +153,8 @@ fn account(processes: &Processes, settings: &Settings, ended: &Ended) -> Vec<Str
 }
 
 /// How processes ended, where that was not in order, or with records that are missing.
-fn ends(processes: &Processes) -> Vec<String> {
-    let mut named = processes.iter().map(end).filter(|lines| !lines.is_empty());
+fn ends(processes: &Processes, running: &[u32]) -> Vec<String> {
+    let mut named = processes.iter().map(|process| end(process, running)).filter(|lines| !lines.is_empty());
     let mut lines: Vec<String> = named.by_ref().take(NAMED_PROCESSES).flatten().collect();
     match u64::try_from(named.count()).unwrap_or(u64::MAX) {
         0 => {}
@@ -174,7 +166,7 @@ fn ends(processes: &Processes) -> Vec<String> {
     lines
 }
 
-fn end(process: &Process) -> Vec<String> {
+fn end(process: &Process, running: &[u32]) -> Vec<String> {
     let pid = process.pid();
     let mut lines = Vec::new();
     match process.end() {
@@ -184,6 +176,9 @@ fn end(process: &Process) -> Vec<String> {
             lines.push(format!("{records} of process {pid} {are} missing: not all could be written"));
         }
         End::Orderly => {}
+        End::Abnormal if running.contains(&pid) => {
+            lines.push(format!("process {pid} is still running: its records so far are counted"));
+        }
         end @ (End::Replaced | End::Abnormal) => {
             for begin in process.unfinished().take(NAMED_KERNELS) {
                 let name = shorten(&begin.kernel, NAME_WIDTH);

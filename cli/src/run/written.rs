@@ -50,6 +50,11 @@ impl Before {
         }
     }
 
+    /// The report's name, with its placeholder for the process.
+    pub fn template(&self) -> &Path {
+        &self.template
+    }
+
     /// What the run wrote; `pid` is the program's own process.
     pub fn written(&self, pid: u32) -> Written {
         let stream = fs::metadata(&self.template).is_ok_and(|metadata| !metadata.is_file());
