@@ -2,6 +2,7 @@
 
 mod dump;
 mod name;
+mod patience;
 mod reader;
 mod writer;
 

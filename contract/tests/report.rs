@@ -165,8 +165,31 @@ fn a_pipe_with_a_reader_gets_records_and_its_end_does_no_harm() {
     reader.read_exact(&mut received).expect("record");
     assert_eq!(received, expected);
     drop(reader);
+    let error = writer.write(&sample::begin(0).into()).expect_err("nobody reads");
+    assert!(error.to_string().contains("the pipe's reader is gone"), "{error}");
     let lost = (0..2000).filter(|&id| writer.write(&sample::begin(id).into()).is_err()).count();
-    assert!(lost > 0, "the pipe filled up and nothing happened but lost records");
+    assert_eq!(lost, 2000, "and nothing happened but lost records");
+}
+
+#[test]
+fn a_line_that_a_full_pipe_cuts_off_does_not_spoil_the_next_process_s_record() {
+    let folder = tempfile::tempdir().expect("folder");
+    let path = folder.path().join("pipe");
+    make_fifo(&path);
+    let nonblocking = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).expect("flags");
+    let mut reader = fs::OpenOptions::new().read(true).custom_flags(nonblocking).open(&path).expect("pipe");
+    let [one, other] = [1, 2].map(|pid| Writer::open(&path, pid).expect("someone reads"));
+    let mut long = sample::begin(0);
+    long.kernel = "k".repeat(40_000);
+    let whole = (0..).take_while(|_| one.write(&long.clone().into()).is_ok()).count();
+    let mut received = Vec::new();
+    let _nothing_more = reader.read_to_end(&mut received);
+    other.write(&sample::begin(7).into()).expect("writes");
+    let _nothing_more = reader.read_to_end(&mut received);
+    // Our own reader finds a record also behind the rest of another; others read lines.
+    let all: Vec<&[u8]> = received.split_inclusive(|&byte| byte == b'\n').collect();
+    assert_eq!(all.len(), whole + 2, "whole lines, the one that was cut off, and the other's");
+    assert_eq!(all.last(), Some(&&lines(&[sample::begin(7).into()])[..]));
 }
 
 #[test]

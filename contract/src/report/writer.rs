@@ -3,19 +3,21 @@
 //! Each record is one line and one `write(2)` on a descriptor opened with `O_APPEND`, so that the lines of several
 //! threads and processes do not mix and a killed process leaves whole lines. What may go wrong is returned, never
 //! thrown at the application: the file's descriptor is out of the way of the application's own, a descriptor that
-//! the application closed and reused is not written to, and a pipe neither blocks for long nor raises `SIGPIPE`.
+//! the application closed and reused is not written to, and a pipe neither blocks for long nor raises `SIGPIPE`, and a line that
+//! it does not take as a whole is ended there, since the next one may be another process's.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::IntoRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 
+use super::patience::Patience;
 use super::{expand_origin, expand_pid};
 use crate::Record;
 use crate::size_signal::SizeSignalHeld;
@@ -23,8 +25,9 @@ use crate::size_signal::SizeSignalHeld;
 /// The report's descriptor is this one or above, where programs that count on low numbers do not look.
 const LOWEST_DESCRIPTOR: i32 = 480;
 
-/// The longest that one record waits for a full pipe.
-const PIPE_PATIENCE: Duration = Duration::from_secs(1);
+/// What a nearly full pipe gets at a time: one byte less than a page of it, so that a line end always fits behind (pipe(7),
+/// `PIPE_BUF`; small writes are put behind what the last page holds).
+const PIPE_PART: usize = 4095;
 
 /// A report cannot be opened. It prints as one line.
 #[derive(Debug, thiserror::Error)]
@@ -92,7 +95,9 @@ impl Writer {
     pub fn write(&self, record: &Record) -> Result<(), WriteError> {
         let mut state = self.state.lock();
         let state = &mut *state;
-        let _held = SizeSignalHeld::new();
+        let _size_held = SizeSignalHeld::new();
+        // Dropped first: it gives back the mask that it found.
+        let _pipe_held = state.target.is_pipe.then(SizeSignalHeld::of_pipes);
         state.append(&self.path, record).map_err(|source| {
             state.lost += 1;
             WriteError { path: self.path.clone(), source, lost: state.lost }
@@ -117,23 +122,30 @@ impl State {
             self.target.replace(path)?;
         }
         let mut written = 0;
-        let mut give_up = None;
+        let mut patience = None;
         while written < self.line.len() {
-            match self.target.file.write(&self.line[written..]) {
+            let part = self.target.part_of(&self.line[written..]);
+            match self.target.file.write(part) {
                 Ok(0) => return Err(self.cut_off(written, io::ErrorKind::WriteZero.into())),
                 Ok(count) => {
                     written += count;
                     self.stalled = false;
+                    patience.iter_mut().for_each(Patience::moved);
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock && !self.stalled => {
-                    let deadline = *give_up.get_or_insert_with(|| Instant::now() + PIPE_PATIENCE);
-                    if !self.target.wait_until(deadline) {
-                        self.stalled = true;
-                        let error =
-                            io::Error::new(error.kind(), "the pipe is full and its reader does not read");
-                        return Err(self.cut_off(written, error));
+                    let patience = patience.get_or_insert_with(|| Patience::begin(self.target.queued()));
+                    while !self.target.wait_until(patience.deadline()) {
+                        if !patience.goes_on(Instant::now(), self.target.queued()) {
+                            self.stalled = true;
+                            let error = io::Error::new(error.kind(), patience.ended());
+                            return Err(self.cut_off(written, error));
+                        }
                     }
+                }
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                    let error = io::Error::new(error.kind(), "the pipe's reader is gone");
+                    return Err(self.cut_off(written, error));
                 }
                 Err(error) => return Err(self.cut_off(written, error)),
             }
@@ -145,6 +157,9 @@ impl State {
     fn cut_off(&mut self, written: usize, error: io::Error) -> io::Error {
         // A line end that was owed and not even written is still owed.
         self.torn |= written > 0;
+        if written > 0 && self.target.is_pipe {
+            self.torn = !matches!(self.target.file.write(b"\n"), Ok(1));
+        }
         error
     }
 }
@@ -154,13 +169,15 @@ impl State {
 struct Target {
     file: File,
     identity: (u64, u64),
+    is_pipe: bool,
 }
 
 impl Target {
     fn open(path: &Path) -> Result<Self, OpenError> {
-        let opened = open_for_append(path)
-            .and_then(out_of_the_way)
-            .and_then(|file| file.metadata().map(|metadata| Self { identity: identity(&metadata), file }));
+        let opened = open_to_write(path, false).and_then(|(file, is_pipe)| {
+            let file = out_of_the_way(file)?;
+            Ok(Self { identity: identity(&file.metadata()?), file, is_pipe })
+        });
         opened.map_err(|error| OpenError { path: path.to_owned(), problem: explain(&error) })
     }
 
@@ -175,6 +192,22 @@ impl Target {
         let again = Self::open(path).map_err(|error| io::Error::other(error.problem))?;
         let _not_ours = std::mem::replace(self, again).file.into_raw_fd();
         Ok(())
+    }
+
+    /// How much of a line is written at once: all of it, unless a pipe might take only a part and leave no room for a line end.
+    fn part_of<'a>(&self, rest: &'a [u8]) -> &'a [u8] {
+        if !self.is_pipe || rest.len() <= PIPE_PART {
+            return rest;
+        }
+        let capacity = rustix::pipe::fcntl_getpipe_size(&self.file).unwrap_or(0);
+        // Pages of the pipe that are in use may hold as little as half of what they could.
+        let used = usize::try_from(self.queued()).unwrap_or(usize::MAX).saturating_mul(2);
+        if used.saturating_add(rest.len()) <= capacity { rest } else { &rest[..PIPE_PART] }
+    }
+
+    /// Bytes in the pipe that nobody has read yet.
+    fn queued(&self) -> u64 {
+        rustix::io::ioctl_fionread(&self.file).unwrap_or(0)
     }
 
     /// Waits for room in a pipe; false when there is none by `deadline`.
@@ -246,15 +279,6 @@ pub fn prepare_folder(folder: &Path) -> Result<(), OpenError> {
 fn writable_folder(folder: &Path) -> io::Result<()> {
     rustix::fs::access(folder, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK)?;
     if folder.is_dir() { Ok(()) } else { Err(io::ErrorKind::NotADirectory.into()) }
-}
-
-fn open_for_append(path: &Path) -> io::Result<File> {
-    let (file, is_pipe) = open_to_write(path, false)?;
-    if is_pipe {
-        // Being a reader too, we cannot be sent SIGPIPE when the other one goes away.
-        return OpenOptions::new().read(true).write(true).custom_flags(flags(OFlags::NONBLOCK)?).open(path);
-    }
-    Ok(file)
 }
 
 /// Opens a file for appending, and says whether it is a pipe. Never waits for a pipe's reader.
