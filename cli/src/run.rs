@@ -7,7 +7,7 @@ pub mod libraries;
 mod nothing;
 mod program;
 mod progress;
-mod running;
+pub mod running;
 mod signals;
 mod written;
 

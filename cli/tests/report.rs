@@ -91,6 +91,29 @@ fn json_is_one_object_with_processes_kernels_and_problems() {
 }
 
 #[test]
+fn a_process_that_is_still_running_is_not_said_to_have_ended() {
+    let place = Place::new();
+    let mut program = std::process::Command::new("cat")
+        .env("HSA_REPLAY_RUN", "0123456789abcdef")
+        .stdin(std::process::Stdio::piped())
+        .spawn()
+        .expect("starts");
+    let begun = lines()[..4].join("\n").replace("4711", &program.id().to_string()) + "\n";
+    for (run, said) in [
+        ("null", "it ended abnormally, or is still running"),
+        ("\"0123456789abcdef\"", "still running: this"),
+    ] {
+        place.write("r.jsonl", begun.replace("\"run\":null", &format!("\"run\":{run}")));
+        let text = answer(place.command(["report", "r.jsonl"]));
+        assert!(text.contains(said) && text.contains("ended inside") == (run == "null"), "{text}");
+    }
+    drop(program.stdin.take());
+    program.wait().expect("ends");
+    let text = answer(place.command(["report", "r.jsonl"]));
+    assert!(text.contains("it ended abnormally, or is still running"), "{text}");
+}
+
+#[test]
 fn a_report_without_end_is_recounted_and_the_kernel_it_died_in_is_named() {
     let place = Place::new();
     // Session, one whole dispatch, the begin of a second, and a record cut in the middle.
@@ -100,7 +123,7 @@ fn a_report_without_end_is_recounted_and_the_kernel_it_died_in_is_named() {
     for said in [
         "1 candidate: 1 replayed",
         "the record of stamp(unsigned long*), launch 0 (#1) cannot be read",
-        "abnormal end: there is no summary",
+        "no summary: it ended abnormally, or is still running",
         "1 line cannot be read:\n  cut.jsonl: line 5 (byte ",
         "): the last line is cut off",
     ] {

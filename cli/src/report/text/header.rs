@@ -8,6 +8,7 @@ use hsa_replay_contract::text::name_of;
 use super::super::processes::{End, Process, Processes};
 use super::super::units::{counted, shorten, size};
 use crate::run::closing::totals;
+use crate::run::running::is_running;
 
 /// The longest that a name gets here.
 const WIDTH: usize = 300;
@@ -47,11 +48,19 @@ pub fn print(output: &mut impl Write, processes: &Processes, process: &Process) 
         None => writeln!(output, "process {}: its session record is missing", process.label())?,
     }
     writeln!(output, "  {}", totals(&process.totals()))?;
+    let running = process.end() == End::Abnormal && process.session().is_some_and(is_running);
     for begin in process.unfinished() {
         let name = shorten(&begin.kernel, 200);
         match process.end() {
             End::Orderly => {
                 writeln!(output, "  the record of {name}, launch {} (#{}) is lost", begin.launch, begin.id)?;
+            }
+            End::Abnormal if running => {
+                writeln!(
+                    output,
+                    "  is inside {name}, launch {} (#{} has no record yet)",
+                    begin.launch, begin.id
+                )?;
             }
             End::Replaced | End::Abnormal => {
                 writeln!(
@@ -86,9 +95,13 @@ pub fn print(output: &mut impl Write, processes: &Processes, process: &Process) 
             output,
             "  another session of this number follows (exec, or the number was given again): counted from its records"
         ),
-        End::Abnormal => {
-            writeln!(output, "  abnormal end: there is no summary, so this is counted from its records")
+        End::Abnormal if running => {
+            writeln!(output, "  still running: this is counted from its records so far")
         }
+        End::Abnormal => writeln!(
+            output,
+            "  no summary: it ended abnormally, or is still running; this is counted from its records"
+        ),
     }
 }
 
