@@ -133,7 +133,14 @@ fn a_report_without_end_is_recounted_and_the_kernel_it_died_in_is_named() {
     assert!(!text.contains("ended inside"), "{text}");
     place.write("begun.jsonl", lines()[..4].join("\n"));
     let text = answer(place.command(["report", "begun.jsonl"]));
-    assert!(text.contains("ended inside stamp(unsigned long*), launch 0 (#1 has no record)"), "{text}");
+    let ended = "  ended inside stamp(unsigned long*), launch 0 (#1 has no record)\n";
+    let given = "    grid 1024 x 1 x 1, workgroup 256 x 1 x 1\n    argument 0: int = 1023\n";
+    assert!(text.contains(&format!("{ended}{given}")), "{text}");
+    // Reports of earlier versions do not say what it was given.
+    let begin = lines()[3].split_once(",\"grid\"").expect("a grid").0.to_owned();
+    place.write("older.jsonl", format!("{}\n{begin}}}\n", lines()[..3].join("\n")));
+    let text = answer(place.command(["report", "older.jsonl"]));
+    assert!(text.contains(&format!("{ended}  abnormal end: ")), "{text}");
 }
 
 #[test]

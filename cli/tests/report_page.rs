@@ -440,6 +440,19 @@ fn the_page_has_the_named_ranges_of_code_and_what_became_of_each_process() {
 }
 
 #[test]
+fn the_kernel_that_a_process_ended_inside_is_on_the_page_with_what_it_was_given() {
+    let place = Place::new();
+    let golden = std::fs::read_to_string(COMPLETE).expect("golden");
+    place.write("begun.jsonl", golden.lines().take(4).collect::<Vec<_>>().join("\n"));
+    let mut browser = Browser::start(&place.path("profile"));
+    browser.open(&page(&place, "begun.jsonl"));
+    let said = browser.value("document.getElementById('environment').textContent");
+    let ended = "stamp(unsigned long*), launch 0, grid 1024 × 1 × 1, workgroup 256 × 1 × 1, argument 0: int = 1023, argument ";
+    assert!(said.as_str().is_some_and(|said| said.contains(ended)), "{said}");
+    browser.is_quiet();
+}
+
+#[test]
 fn files_that_could_not_be_read_are_on_the_page() {
     let place = Place::new();
     let output =

@@ -64,8 +64,17 @@ impl Report {
 
     /// The first pass of a dispatch is about to run.
     pub(crate) fn begin(&self, dispatch: &Dispatch) {
-        let Dispatch { id, ref kernel, launch, .. } = *dispatch;
-        self.write(&Begin { pid: self.pid, id, kernel: kernel.clone(), launch }.into());
+        let Dispatch { id, ref kernel, launch, grid, workgroup, ref arguments, .. } = *dispatch;
+        let begin = Begin {
+            pid: self.pid,
+            id,
+            kernel: kernel.clone(),
+            launch,
+            grid: Some(grid),
+            workgroup: Some(workgroup),
+            arguments: arguments.clone(),
+        };
+        self.write(&begin.into());
     }
 
     /// A candidate is done with.

@@ -206,8 +206,7 @@ impl<'a> Dispatches<'a> {
             write!(output, "; {}", shorten(detail, usize::MAX))?;
         }
         writeln!(output)?;
-        let [grid, workgroup] =
-            [dispatch.grid, dispatch.workgroup].map(|[x, y, z]| format!("{x} x {y} x {z}"));
+        let [grid, workgroup] = [dispatch.grid, dispatch.workgroup].map(dimensions);
         write!(
             output,
             "    grid {grid}, workgroup {workgroup}, agent {}, queue {}",
@@ -221,11 +220,16 @@ impl<'a> Dispatches<'a> {
             write!(output, ", allowed: {}", kinds.join(", "))?;
         }
         writeln!(output)?;
-        dispatch::arguments(output, dispatch, "    ")?;
+        dispatch::arguments(output, dispatch.arguments.as_deref(), "    ")?;
         let elements = self.elements.map(|wanted| wanted.of(process, aggregate.current_report()));
         let extent = Extent { shown: usize::MAX, arguments: true, elements };
         dispatch::changes(output, dispatch, "    ", extent)
     }
+}
+
+/// A size in three dimensions.
+fn dimensions([x, y, z]: [u32; 3]) -> String {
+    format!("{x} x {y} x {z}")
 }
 
 fn passes(dispatch: &Dispatch) -> String {

@@ -16,6 +16,12 @@ pub struct Begin {
     pub kernel: String,
     /// Ordinal of this kernel's dispatch in the process, from 0.
     pub launch: u64,
+    /// Grid size in work-items; null in reports of versions that did not say.
+    pub grid: Option<[u32; 3]>,
+    /// Work-group size in work-items; null in reports of versions that did not say.
+    pub workgroup: Option<[u32; 3]>,
+    /// The explicit arguments; null where they could not be read, and in reports of versions that did not say.
+    pub arguments: Option<Vec<Argument>>,
 }
 
 /// One candidate dispatch, after it completed.

@@ -37,7 +37,16 @@ pub fn session() -> Session {
 }
 
 pub fn begin(id: u64) -> Begin {
-    Begin { pid: 4711, id, kernel: "saxpy(int, float, float const*, float*)".into(), launch: id }
+    let dispatch = replayed(id);
+    Begin {
+        pid: dispatch.pid,
+        id: dispatch.id,
+        kernel: dispatch.kernel,
+        launch: id,
+        grid: Some(dispatch.grid),
+        workgroup: Some(dispatch.workgroup),
+        arguments: dispatch.arguments,
+    }
 }
 
 pub fn replayed(id: u64) -> Dispatch {

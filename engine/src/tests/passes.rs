@@ -269,7 +269,11 @@ fn a_begin_record_precedes_the_first_pass() {
     assert_eq!((begin.id, begin.kernel.as_str(), begin.launch), (0, "count(int*, Pair)", 0));
     rig.fake.release();
     queue.wait(signal);
-    rig.finish();
+    let (records, _) = rig.finish();
+    // What a kernel was given is known although it never ends.
+    assert_eq!((begin.grid, begin.workgroup), (Some(records[0].grid), Some(records[0].workgroup)));
+    assert!(begin.arguments.is_some(), "{begin:?}");
+    assert_eq!(begin.arguments, records[0].arguments);
 }
 
 #[test]

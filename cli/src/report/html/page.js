@@ -334,6 +334,11 @@
   };
 
   // ---- the rest of the page
+  /** What the kernel of a begin record was given; reports of earlier versions do not say. */
+  const launched = ({ grid, workgroup, arguments: values }) => [
+    ...(grid === null ? [] : [`grid ${grid.join(" × ")}`]), ...(workgroup === null ? [] : [`workgroup ${workgroup.join(" × ")}`]),
+    ...(values ?? []).map((argument) =>
+      `argument ${argument.index}${argument.name === null ? "" : ` ${argument.name}`}: ${argument.type ?? argument.kind} = ${argument.value ?? argument.bytes ?? "-"}`)];
   const environment = report.processes.flatMap((process, index) => {
     const title = element("h3", `Process ${label(index)}`);
     const { session } = process;
@@ -346,7 +351,7 @@
         ["agents", session.agents.map((agent) => `${agent.index}: ${agent.name}${agent.uuid ? ` ${agent.uuid}` : ""}`).join("; ")],
         ["settings", given.map(([name, value]) => `${name} ${value}`).join("; ")]);
     }
-    entries.push([process.end === "orderly" ? "lost records" : "ended inside", process.unfinished.map((begin) => `${begin.kernel}, launch ${begin.launch}`).join("; ")]);
+    entries.push([process.end === "orderly" ? "lost records" : "ended inside", process.unfinished.map((begin) => [`${begin.kernel}, launch ${begin.launch}`, ...launched(begin)].join(", ")).join("; ")]);
     entries.push(["damaged records", process.damaged.map((begin) => `#${begin.id} ${begin.kernel}`).join("; ")]);
     if (process.missing_records > 0) entries.push(["missing records", process.missing_records]);
     if (process.repeated_records > 0) {

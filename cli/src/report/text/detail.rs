@@ -53,11 +53,11 @@ fn example_of(
     };
     if example.writes.as_deref().unwrap_or_default().is_empty() {
         writeln!(output, "{name} changed nothing{launch}")?;
-        return if extent.arguments { arguments(output, example, "  ") } else { Ok(()) };
+        return if extent.arguments { arguments(output, example.arguments.as_deref(), "  ") } else { Ok(()) };
     }
     writeln!(output, "{name}{launch}")?;
     if extent.arguments {
-        arguments(output, example, "  ")?;
+        arguments(output, example.arguments.as_deref(), "  ")?;
     }
     changes(output, example, "  ", extent)
 }

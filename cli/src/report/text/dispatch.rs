@@ -22,8 +22,8 @@ pub struct Extent<'a> {
 }
 
 /// Prints the explicit arguments, one a line.
-pub fn arguments(output: &mut impl Write, dispatch: &Dispatch, indent: &str) -> io::Result<()> {
-    for argument in dispatch.arguments.iter().flatten() {
+pub fn arguments(output: &mut impl Write, arguments: Option<&[Argument]>, indent: &str) -> io::Result<()> {
+    for argument in arguments.unwrap_or_default() {
         writeln!(output, "{indent}{}", shown_argument(argument))?;
     }
     Ok(())

@@ -7,6 +7,8 @@ use hsa_replay_contract::text::name_of;
 
 use super::super::processes::{End, Process, Processes};
 use super::super::units::{counted, shorten, size};
+use super::dimensions;
+use super::dispatch::arguments;
 use crate::run::closing::totals;
 use crate::run::running::is_running;
 
@@ -68,6 +70,11 @@ pub fn print(output: &mut impl Write, processes: &Processes, process: &Process) 
                     "  ended inside {name}, launch {} (#{} has no record)",
                     begin.launch, begin.id
                 )?;
+                if let (Some(grid), Some(workgroup)) = (begin.grid, begin.workgroup) {
+                    let [grid, workgroup] = [grid, workgroup].map(dimensions);
+                    writeln!(output, "    grid {grid}, workgroup {workgroup}")?;
+                }
+                arguments(output, begin.arguments.as_deref(), "    ")?;
             }
         }
     }
