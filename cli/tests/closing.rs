@@ -81,7 +81,7 @@ fn the_report_is_emptied_once_and_the_end_is_told() {
         assert_eq!(
             messages(&output),
             [
-                "hsa-replay: 4 candidates: 2 replayed, 1 declined (untracked_memory 1), 1 tainted; 12 filtered out".into(),
+                "hsa-replay: 4 candidates: 2 replayed, 1 declined (untracked_memory 1), 1 tainted; 12 filtered out (copies and fills of HIP's own)".into(),
                 format!("hsa-replay: report: {}", fs::canonicalize(place.path("r.jsonl")).expect("report").display()),
             ]
         );
@@ -234,8 +234,7 @@ fn what_another_run_writes_at_the_same_time_in_the_same_folder_is_not_counted() 
         (lines[0].clone(), reports, lines.len())
     };
     let second = run(more).output().expect("runs");
-    let expected =
-        "hsa-replay: 4 candidates: 2 replayed, 1 declined (untracked_memory 1), 1 tainted; 12 filtered out";
+    let expected = "hsa-replay: 4 candidates: 2 replayed, 1 declined (untracked_memory 1), 1 tainted; 12 filtered out (copies and fills of HIP's own)";
     assert_eq!(counted(&second), (expected.to_owned(), 1, 2), "{second:?}");
     drop(first.stdin.take());
     let first = first.wait_with_output().expect("ends");

@@ -209,4 +209,8 @@ fn processes_of_two_runs_are_compared_by_rank_whichever_began_first() {
     );
     let text = answer(place.command(["report", "--diff", "before.jsonl", COMPLETE]));
     assert!(text.contains("1 process of one run without one of the other to compare with"), "{text}");
+    assert!(
+        text.contains("1 process of A and B has neither a rank nor a command line of its own: it is"),
+        "{text}"
+    );
 }

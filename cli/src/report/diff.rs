@@ -187,9 +187,13 @@ fn text(output: &mut impl Write, document: &Document<'_>) -> io::Result<()> {
         || document.processes.iter().filter(|pair| pair.sessions[0].is_some()).count() > 1;
     let by_order = document.processes.iter().filter(|pair| pair.paired_by == Some(By::Order)).count();
     if several && by_order > 0 {
+        let (has, own, are) = match by_order {
+            1 => ("has", "its", "it is"),
+            _ => ("have", "their", "they are"),
+        };
         writeln!(
             output,
-            "\n{} of A and B have neither a rank nor a command line of their own: they are taken for each other in the order of \
+            "\n{} of A and B {has} neither a rank nor a command line of {own} own: {are} taken for each other in the order of \
              the reports, which may be another in each run.",
             counted(u64::try_from(by_order).unwrap_or(u64::MAX), "process")
         )?;

@@ -64,10 +64,19 @@ pub fn signal_name(signal: i32) -> &'static str {
         libc::SIGBUS => " (SIGBUS)",
         libc::SIGFPE => " (SIGFPE)",
         libc::SIGKILL => " (SIGKILL)",
+        libc::SIGUSR1 => " (SIGUSR1)",
+        libc::SIGUSR2 => " (SIGUSR2)",
         libc::SIGSEGV => " (SIGSEGV)",
         libc::SIGPIPE => " (SIGPIPE)",
         libc::SIGALRM => " (SIGALRM)",
         libc::SIGTERM => " (SIGTERM)",
+        libc::SIGSTKFLT => " (SIGSTKFLT)",
+        libc::SIGXCPU => " (SIGXCPU, the limit on processor time)",
+        libc::SIGXFSZ => " (SIGXFSZ, the limit on the size of files)",
+        libc::SIGVTALRM => " (SIGVTALRM)",
+        libc::SIGPROF => " (SIGPROF)",
+        libc::SIGIO => " (SIGIO)",
+        libc::SIGPWR => " (SIGPWR)",
         libc::SIGSYS => " (SIGSYS)",
         _ => "",
     }
@@ -76,6 +85,24 @@ pub fn signal_name(signal: i32) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_signal_that_ends_a_program_by_default_has_a_name() {
+        // These stop, continue or are ignored (signal(7)).
+        let others = [
+            libc::SIGCHLD,
+            libc::SIGCONT,
+            libc::SIGSTOP,
+            libc::SIGTSTP,
+            libc::SIGTTIN,
+            libc::SIGTTOU,
+            libc::SIGURG,
+            libc::SIGWINCH,
+        ];
+        for signal in (1..32).filter(|signal| !others.contains(signal)) {
+            assert!(signal_name(signal).starts_with(" (SIG"), "{signal}");
+        }
+    }
 
     #[test]
     fn times_have_three_digits_and_a_unit() {

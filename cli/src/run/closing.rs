@@ -147,7 +147,10 @@ fn account(processes: &Processes, facts: &Facts, settings: &Settings, ended: &En
             filters(settings)
         ));
     } else {
-        lines.push(totals(&total));
+        // Without a filter only HIP's own kernels are left out.
+        let own = total.filtered > 0 && given(settings).is_empty();
+        let whose = if own { " (copies and fills of HIP's own)" } else { "" };
+        lines.push(totals(&total) + whose);
     }
     lines
 }
@@ -194,6 +197,15 @@ fn end(process: &Process, running: &[u32]) -> Vec<String> {
 
 /// The options that left dispatches out, for a run in which nothing was selected.
 fn filters(settings: &Settings) -> String {
+    let given = given(settings);
+    if given.is_empty() {
+        " (all of them copies and fills of HIP's own; --kernel can select those)".to_owned()
+    } else {
+        format!(" by {}", given.join(" "))
+    }
+}
+
+fn given(settings: &Settings) -> Vec<String> {
     let mut given = Vec::new();
     if let Some(pattern) = settings.kernel.pattern() {
         given.push(format!("--kernel {}", shorten(pattern, NAME_WIDTH)));
@@ -204,11 +216,7 @@ fn filters(settings: &Settings) -> String {
     if let Some(count) = settings.launches.count {
         given.push(format!("--launch-count {count}"));
     }
-    if given.is_empty() {
-        " (all of them copies and fills of HIP's own; --kernel can select those)".to_owned()
-    } else {
-        format!(" by {}", given.join(" "))
-    }
+    given
 }
 
 /// One line: candidates and what became of them.

@@ -117,7 +117,10 @@ fn executable(path: &Path) -> io::Result<()> {
         Ok(()) | Err(Errno::PERM | Errno::NOSYS) => {}
         Err(error) => return Err(error.into()),
     }
-    if path.metadata()?.is_dir() { Err(Errno::ACCESS.into()) } else { Ok(()) }
+    if path.metadata()?.is_dir() {
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "is a directory: name a program"));
+    }
+    Ok(())
 }
 
 #[cfg(test)]
