@@ -140,7 +140,7 @@ fn a_report_without_end_is_recounted_and_the_kernel_it_died_in_is_named() {
     let begin = lines()[3].split_once(",\"grid\"").expect("a grid").0.to_owned();
     place.write("older.jsonl", format!("{}\n{begin}}}\n", lines()[..3].join("\n")));
     let text = answer(place.command(["report", "older.jsonl"]));
-    assert!(text.contains(&format!("{ended}  abnormal end: ")), "{text}");
+    assert!(text.contains(&format!("{ended}  no summary: ")), "{text}");
 }
 
 #[test]
