@@ -63,7 +63,8 @@ pub struct Kernel {
     pub deterministic: u64,
     /// Dispatches found not deterministic.
     pub divergent: u64,
-    /// The dispatch that is shown in detail: the first that diverged, else the first whose writes are known.
+    /// The dispatch that is shown in detail: the first that diverged, else the first that changed something, else the first whose
+    /// writes are known.
     pub example: Option<Box<Dispatch>>,
     /// The index of the example's process.
     pub example_process: usize,
@@ -203,8 +204,7 @@ impl Kernel {
 
     /// Keeps a dispatch that was just added if it is a better example than the one before.
     fn offer_example(&mut self, report: usize, process: usize, dispatch: &Dispatch) {
-        let first_divergent = dispatch.deterministic == Some(false) && self.divergent == 1;
-        if first_divergent || (dispatch.writes.is_some() && self.example.is_none()) {
+        if telling(dispatch) > self.example.as_deref().map_or(0, telling) {
             self.example = Some(Box::new(dispatch.clone()));
             self.example_process = process;
             self.example_report = report;
@@ -220,6 +220,16 @@ impl Kernel {
     }
 }
 
+/// How much a dispatch has to show; nothing where its writes are not known.
+fn telling(dispatch: &Dispatch) -> u8 {
+    match (dispatch.deterministic, dispatch.writes.as_deref()) {
+        (Some(false), _) => 3,
+        (_, Some([_, ..])) => 2,
+        (_, Some([])) => 1,
+        (_, None) => 0,
+    }
+}
+
 fn widened<T: Ord + Copy>(range: Option<(T, T)>, value: T) -> Option<(T, T)> {
     Some(range.map_or((value, value), |(low, high)| (low.min(value), high.max(value))))
 }
@@ -229,6 +239,31 @@ mod tests {
     use hsa_replay_contract::report::Reader;
 
     use super::*;
+
+    #[test]
+    fn the_example_is_a_launch_that_diverged_else_one_that_changed_something() {
+        let golden =
+            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../contract/tests/data/complete.jsonl"));
+        let changing = Reader::new(golden.as_bytes()).find_map(|record| match record {
+            Ok(Record::Dispatch(dispatch)) => Some(*dispatch),
+            _ => None,
+        });
+        let changing = changing.expect("a dispatch");
+        let idle = Dispatch { writes: Some(Vec::new()), ..changing.clone() };
+        let divergent = Dispatch { deterministic: Some(false), ..changing.clone() };
+        for (launches, expected) in [
+            (&[&idle, &idle][..], 0),
+            (&[&idle, &changing, &changing], 1),
+            (&[&changing, &idle], 0),
+            (&[&idle, &changing, &divergent, &divergent, &idle], 2),
+        ] {
+            let mut aggregate = Aggregate::with_examples(true);
+            for (id, &launch) in (0..).zip(launches) {
+                aggregate.add(&Dispatch { id, ..launch.clone() }.into());
+            }
+            assert_eq!(aggregate.kernels[0].example.as_ref().map(|example| example.id), Some(expected));
+        }
+    }
 
     #[test]
     fn a_dispatch_is_kept_only_where_examples_are_shown() {
