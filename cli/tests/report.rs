@@ -144,6 +144,24 @@ fn a_report_without_end_is_recounted_and_the_kernel_it_died_in_is_named() {
 }
 
 #[test]
+fn a_verdict_says_how_many_passes_agreed_and_that_few_are_few() {
+    let place = Place::new();
+    let hint = "yes: these passes left the same bytes. A rare difference takes more of them to show: run --passes 10\n";
+    let text = answer(place.command(["report", COMPLETE]));
+    assert!(
+        text.lines().any(|line| line.starts_with("saxpy(") && line.ends_with("  yes (3 passes)")),
+        "{text}"
+    );
+    assert!(text.contains(hint), "{text}");
+    let mut dispatch: Value = serde_json::from_str(&lines()[2]).expect("JSON");
+    let passes = dispatch["passes"].as_array_mut().expect("passes");
+    *passes = passes.iter().cycle().take(10).cloned().collect();
+    place.write("ten.jsonl", format!("{}\n{dispatch}\n", lines()[0]));
+    let text = answer(place.command(["report", "ten.jsonl"]));
+    assert!(text.contains("  yes (10 passes)\n") && !text.contains(hint), "{text}");
+}
+
+#[test]
 fn records_that_could_not_be_written_are_missed() {
     let place = Place::new();
     let mut kept = lines();

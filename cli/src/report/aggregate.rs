@@ -61,6 +61,8 @@ pub struct Kernel {
     pub changed: Option<(u64, u64)>,
     /// Dispatches found deterministic.
     pub deterministic: u64,
+    /// The fewest and the most passes of those.
+    pub agreed: Option<(usize, usize)>,
     /// Dispatches found not deterministic.
     pub divergent: u64,
     /// The dispatch that is shown in detail: the first that diverged, else the first that changed something, else the first whose
@@ -166,6 +168,7 @@ impl Kernel {
             times: Samples::default(),
             changed: None,
             deterministic: 0,
+            agreed: None,
             divergent: 0,
             example: None,
             example_process: 0,
@@ -196,7 +199,10 @@ impl Kernel {
             self.changed = widened(self.changed, bytes);
         }
         match dispatch.deterministic {
-            Some(true) => self.deterministic += 1,
+            Some(true) => {
+                self.deterministic += 1;
+                self.agreed = widened(self.agreed, dispatch.passes.len());
+            }
             Some(false) => self.divergent += 1,
             None => {}
         }

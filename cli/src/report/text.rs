@@ -26,6 +26,9 @@ pub const NAME_WIDTH: usize = 48;
 /// The same when names are wanted in full: the list of dispatches and the details have them at any length.
 const FULL_NAME_WIDTH: usize = 200;
 
+/// Below this many passes that agree the report advises to run more.
+const FEW_PASSES: usize = 5;
+
 /// Stands for a value that is not known.
 const NONE: &str = "-";
 
@@ -100,13 +103,25 @@ fn kernels(output: &mut impl Write, aggregate: &Aggregate, verbose: bool) -> io:
             or_none(kernel.changed.map(|(low, high)| range(low, high, size))),
             match (kernel.deterministic, kernel.divergent) {
                 (0, 0) => NONE.to_owned(),
-                (_, 0) => "yes".to_owned(),
+                (_, 0) => {
+                    let (low, high) = kernel.agreed.unwrap_or_default();
+                    format!("yes ({} passes)", range(low, high, |value| value.to_string()))
+                }
                 (0, 1) => "no".to_owned(),
                 (same, other) => format!("no ({other} of {})", same + other),
             },
         ]);
     }
-    table.print(output)
+    table.print(output)?;
+    let mut agreed =
+        aggregate.kernels.iter().filter(|kernel| kernel.divergent == 0).filter_map(|kernel| kernel.agreed);
+    if agreed.any(|(low, _)| low < FEW_PASSES) {
+        writeln!(
+            output,
+            "yes: these passes left the same bytes. A rare difference takes more of them to show: run --passes 10"
+        )?;
+    }
+    Ok(())
 }
 
 /// The named stretches of code.
