@@ -41,6 +41,13 @@ impl<'a> FirstLine<'a> {
         })
     }
 
+    /// Whether the interpreter takes a carriage return behind its argument for the end of the line, as perl(1) does alone of the
+    /// usual ones.
+    pub fn overlooks_return(&self) -> bool {
+        let name = Path::new(self.interpreter).file_name().unwrap_or_default();
+        name.as_bytes().starts_with(b"perl") && !self.argument.is_empty()
+    }
+
     /// Whether env(1) is the interpreter.
     pub fn is_env(&self) -> bool {
         Path::new(self.interpreter).file_name() == Some(OsStr::new("env"))

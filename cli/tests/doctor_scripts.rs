@@ -22,6 +22,35 @@ fn doctor(place: &Place, words: &[&str]) -> String {
 }
 
 #[test]
+fn a_carriage_return_breaks_a_first_line_unless_the_interpreter_overlooks_it() {
+    let place = Place::new();
+    for (breaks, line) in [
+        (true, "#!/bin/sh"),
+        (true, "#!/bin/sh -e"),
+        (true, "#!/usr/bin/env sh"),
+        (true, "#!/usr/bin/perl"),
+        (false, "#!/usr/bin/perl -w"),
+    ] {
+        executable(&place, "script", &format!("{line}\r\n\r\n"));
+        let text = doctor(&place, &["./script"]);
+        assert_eq!(text.contains("ends in a carriage return"), breaks, "{line}: {text}");
+    }
+}
+
+#[test]
+fn what_hands_a_program_on_is_not_what_a_wrapper_becomes() {
+    let place = Place::new();
+    fs::create_dir(place.path("bin")).expect("a folder");
+    for (name, hands_on) in [("strace", true), ("mpirun", true), ("srun", true), ("sim", false)] {
+        executable(&place, &format!("bin/{name}"), "#!/bin/true\n");
+        let file = place.path("bin").join(name);
+        executable(&place, "wrapper", &format!("exec {} ./other\n", file.display()));
+        let text = doctor(&place, &["./wrapper"]);
+        assert_eq!(text.contains("doctor -- "), hands_on, "{name}: {text}");
+    }
+}
+
+#[test]
 fn only_an_exec_that_is_reached_is_what_a_wrapper_becomes() {
     let place = Place::new();
     for (reached, script) in [

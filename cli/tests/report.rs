@@ -162,6 +162,18 @@ fn a_verdict_says_how_many_passes_agreed_and_that_few_are_few() {
 }
 
 #[test]
+fn the_number_of_passes_is_said_in_proper_words() {
+    let place = Place::new();
+    for (passes, words) in [(1, "1 pass;"), (2, "2 passes;"), (11, "11 passes;"), (21, "21 passes;")] {
+        let mut session: Value = serde_json::from_str(&lines()[0]).expect("JSON");
+        session["config"]["passes"] = passes.into();
+        place.write("passes.jsonl", format!("{session}\n"));
+        let text = answer(place.command(["report", "passes.jsonl"]));
+        assert!(text.contains(&format!("settings: {words}")), "{text}");
+    }
+}
+
+#[test]
 fn records_that_could_not_be_written_are_missed() {
     let place = Place::new();
     let mut kept = lines();

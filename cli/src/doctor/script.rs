@@ -17,9 +17,10 @@ const IN_A_ROW: usize = 5;
 const SHOWN: usize = 100;
 
 /// Programs that run the one which their arguments name.
-const HANDING_ON: [&str; 12] = [
+const HANDING_ON: [&str; 30] = [
     "env", "nice", "ionice", "numactl", "taskset", "stdbuf", "setsid", "setarch", "timeout", "nohup", "sudo",
-    "time",
+    "su", "runuser", "time", "chrt", "chroot", "unshare", "nsenter", "xargs", "script", "strace", "ltrace",
+    "perf", "valgrind", "gdb", "rocgdb", "mpirun", "mpiexec", "srun", "flux",
 ];
 
 /// What becomes of a file when it is executed.
@@ -113,9 +114,9 @@ fn starts_others(file: &Path, becomes: Option<Becomes>) -> Finding {
 
 fn step(file: &Path, start: &[u8], findings: &mut Vec<Finding>) -> Step {
     let Some(line) = FirstLine::of(start) else { return without_interpreter(file, start) };
-    if line.ends_in_return {
+    if line.ends_in_return && !line.overlooks_return() {
         return Step::Broken(
-            "has a first line that ends in a carriage return, which the kernel takes for a part of the interpreter's name".to_owned(),
+            "has a first line that ends in a carriage return, which the kernel takes for a part of its last word".to_owned(),
             format!("sed -i 's/\\r$//' {}", name_of(&file)),
         );
     }

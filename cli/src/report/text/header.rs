@@ -126,7 +126,7 @@ fn program(session: &Session) -> Option<String> {
 
 fn settings(session: &Session) -> String {
     let config = &session.config;
-    let mut parts = vec![counted(u64::from(config.passes), "passe").replace("1 passe", "1 pass")];
+    let mut parts = vec![counted(u64::from(config.passes), "pass")];
     if let Some(kernel) = &config.kernel {
         parts.push(format!("kernel {}", shorten(kernel, 100)));
     }
