@@ -13,8 +13,8 @@ use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-use hsa_replay_contract::Settings;
 use hsa_replay_contract::report::{expand_origin, expand_pid};
+use hsa_replay_contract::{Settings, message};
 use tracing_subscriber::filter::Targets;
 
 use subscriber::{Lines, Output};
@@ -56,5 +56,5 @@ fn append_to(path: &Path) -> Result<File, String> {
 /// well.
 pub fn say(line: fmt::Arguments<'_>) {
     tracing::warn!("{line}");
-    subscriber::write_all(libc::STDERR_FILENO, format!("hsa-replay: {line}\n").as_bytes());
+    message::say(&line.to_string());
 }

@@ -6,6 +6,7 @@
 //! * [`filter`] and [`kernel_name`]: which dispatches are candidates;
 //! * [`record`]: the report's records, with [`Outcome`] and [`Reason`];
 //! * [`progress`]: the page on which the library tells `run` what it is at;
+//! * [`message`]: lines for the user from within a program;
 //! * [`text`]: names of others, made harmless for messages;
 //! * [`report`]: writing records one line at a time and reading them back, even from a damaged file.
 //!
@@ -14,6 +15,7 @@
 
 pub mod filter;
 pub mod kernel_name;
+pub mod message;
 pub mod option;
 pub mod progress;
 pub mod record;

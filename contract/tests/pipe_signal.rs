@@ -4,7 +4,9 @@
 mod sample;
 
 use std::fs::OpenOptions;
+use std::os::fd::AsRawFd;
 
+use hsa_replay_contract::message;
 use hsa_replay_contract::report::Writer;
 
 #[test]
@@ -22,4 +24,8 @@ fn a_reader_that_leaves_is_a_failed_write_and_does_not_end_the_program() {
         let error = writer.write(&sample::begin(1).into()).expect_err("nobody reads");
         assert!(error.to_string().contains("the pipe's reader is gone"), "{error}");
     }
+    // Messages go to standard error, which may be such a pipe.
+    let (reader, left) = std::io::pipe().expect("pipe");
+    drop(reader);
+    message::write_all(left.as_raw_fd(), b"nobody reads this\n");
 }

@@ -12,6 +12,7 @@ use crate::runtime::Runtime;
 use crate::signals::SignalPool;
 use crate::sync::{Arc, AtomicBool, AtomicU64, Ordering};
 use crate::tool::Calls;
+use hsa_replay_contract::message::say;
 use hsa_replay_contract::{Dispatch, Outcome, Settings};
 use std::sync::OnceLock;
 
@@ -101,9 +102,7 @@ impl Process {
 
     fn end_strictly(&self) {
         self.report.summary(self.kernels.all_launches());
-        eprintln!(
-            "hsa-replay: a window left memory that is not one complete pass; ending the process (--strict)"
-        );
+        say("a window left memory that is not one complete pass; ending the process (--strict)");
         self.runtime.end_process(125);
     }
 

@@ -1,6 +1,7 @@
 //! The report of the process: one record per candidate, and the counts.
 
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering};
+use hsa_replay_contract::message::say;
 use hsa_replay_contract::record::{Agent, Runtime};
 use hsa_replay_contract::report::Writer;
 use hsa_replay_contract::{Begin, Dispatch, Reason, Record, Session, Settings, Summary};
@@ -108,7 +109,7 @@ impl Report {
     pub(crate) fn dump_failed(&self, folder: &Path, error: &std::io::Error) {
         if !self.dump_failed.swap(true, Ordering::Relaxed) {
             let line = format!("{}: written ranges cannot be stored: {error}", folder.display());
-            eprintln!("hsa-replay: {line}; the report names what is stored");
+            say(&format!("{line}; the report names what is stored"));
             tracing::error!("{line}");
         }
     }
@@ -126,7 +127,7 @@ impl Report {
             && error.is_first()
         {
             // Nobody may have asked for a log, and silence would pass for a complete report.
-            eprintln!("hsa-replay: {error}; the report is incomplete");
+            say(&format!("{error}; the report is incomplete"));
             tracing::error!("{error}");
         }
     }

@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hsa_replay_contract::size_signal::SizeSignalHeld;
+use hsa_replay_contract::message::write_all;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::Interest;
@@ -113,20 +113,5 @@ impl Visit for Fields<'_> {
             name => write!(self.line, " {name}={value:?}"),
         };
         self.result = self.result.and(written);
-    }
-}
-
-/// Writes all bytes, or gives up in silence: there is nowhere left to complain to.
-pub fn write_all(descriptor: i32, mut bytes: &[u8]) {
-    let _held = SizeSignalHeld::new();
-    while !bytes.is_empty() {
-        // SAFETY: the slice is readable for its whole length.
-        let written = unsafe { libc::write(descriptor, bytes.as_ptr().cast(), bytes.len()) };
-        match usize::try_from(written) {
-            Ok(0) => return,
-            Ok(count) => bytes = &bytes[count..],
-            Err(_) if std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted => {}
-            Err(_) => return,
-        }
     }
 }
