@@ -185,6 +185,9 @@ fn a_full_disk_is_said_once_and_does_no_harm(release: Release) {
     let said: Vec<&str> = run.our_lines().into_iter().filter(|line| line.contains("No space left")).collect();
     assert_eq!(said.len(), 1, "{run}");
     assert!(said[0].contains("/dev/full: cannot write the report"), "{run}");
+    let lost =
+        run.our_lines().into_iter().filter(|line| line.contains("/dev/full: 4 records of process")).count();
+    assert_eq!(lost, 1, "session, begin, dispatch and summary: {run}");
 }
 
 fn children_take_part_unless_told_otherwise(release: Release) {

@@ -4,6 +4,7 @@ use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering};
 use hsa_replay_contract::message::say;
 use hsa_replay_contract::record::{Agent, Runtime};
 use hsa_replay_contract::report::Writer;
+use hsa_replay_contract::text::name_of;
 use hsa_replay_contract::{Begin, Dispatch, Reason, Record, Session, Settings, Summary};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -120,6 +121,14 @@ impl Report {
         let earlier = self.next.load(Ordering::Relaxed) + self.filtered_before.load(Ordering::Relaxed);
         summary.filtered = launches.saturating_sub(earlier);
         self.write(&summary.into());
+        // A pipe cannot be read again: nobody else can say it.
+        let lost = self.writer.lost();
+        if lost > 1 {
+            let path = name_of(&self.writer.path()).to_string();
+            let line = format!("{path}: {lost} records of process {} could not be written", self.pid);
+            say(&line);
+            tracing::error!("{line}");
+        }
     }
 
     fn write(&self, record: &Record) {
