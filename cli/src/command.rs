@@ -1,6 +1,8 @@
 //! The command line. Options of `run` and `env` are made from the contract's table, so that flag, help and default have
 //! one source; their values are parsed by the contract too, so that an error reads the same wherever the value came from.
 
+mod examples;
+
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -12,6 +14,9 @@ use hsa_replay_contract::{Layer, OPTIONS, OptionId, OptionSpec, Settings, ValueK
 
 use crate::failure::{Failure, RUN_FAILED};
 use crate::usage;
+use examples::{
+    COMPLETIONS_EXAMPLES, DOCTOR_EXAMPLES, ENV_EXAMPLES, MAN_EXAMPLES, REPORT_EXAMPLES, RUN_EXAMPLES,
+};
 
 /// Name of the argument that holds the program and its arguments.
 pub const PROGRAM: &str = "CMD";
@@ -24,48 +29,6 @@ pub const PAGE: &str = "PAGE";
 
 /// The commands, in the order of the help.
 const COMMANDS: [&str; 6] = ["run", "report", "env", "doctor", "completions", "man"];
-
-const RUN_EXAMPLES: &str = "\
-Examples:
-  hsa-replay run -- ./program             replay every kernel twice
-  hsa-replay run -n 5 -k saxpy -- ./program --size 1024
-  hsa-replay run --launch-skip 100 --launch-count 1 -- python train.py
-
-Exit status:
-  the program's, or 128+N when signal N ended it
-  125  hsa-replay itself failed, or was used wrongly
-  126  the program cannot be run
-  127  the program is not found";
-
-const REPORT_EXAMPLES: &str = "\
-Examples:
-  hsa-replay report report.jsonl
-  hsa-replay report -v hsa-replay-*.jsonl
-  hsa-replay report --format csv report.jsonl > dispatches.csv
-  hsa-replay report --format html report.jsonl > report.html
-  hsa-replay report --as f32 report.jsonl      after run --dump-writes DIR
-  hsa-replay report --diff before.jsonl after.jsonl";
-
-const ENV_EXAMPLES: &str = "\
-Example:
-  eval \"$(hsa-replay env --passes 5 -o report.jsonl)\"
-  ./program";
-
-const COMPLETIONS_EXAMPLES: &str = "\
-Examples:
-  hsa-replay completions bash > ~/.local/share/bash-completion/completions/hsa-replay
-  hsa-replay completions zsh > ~/.zfunc/_hsa-replay
-  hsa-replay completions fish > ~/.config/fish/completions/hsa-replay.fish";
-
-const MAN_EXAMPLES: &str = "\
-Examples:
-  hsa-replay man | man -l -
-  hsa-replay man run > hsa-replay-run.1";
-
-const DOCTOR_EXAMPLES: &str = "\
-Examples:
-  hsa-replay doctor
-  hsa-replay doctor -- ./program";
 
 /// The whole command line.
 pub fn command() -> Command {
