@@ -92,17 +92,39 @@ impl Call<'_> {
 }
 
 /// A copy of consecutive bytes.
+#[derive(Clone)]
 struct Linear {
     to: usize,
     to_agent: hsa_agent_t,
     from: usize,
     from_agent: hsa_agent_t,
     bytes: usize,
+    /// As the call says: a list that is missing is refused by the runtime.
+    dependency_count: u32,
     dependencies: Vec<hsa_signal_t>,
     completion: hsa_signal_t,
 }
 
 impl Linear {
+    /// Gives the copy to the engine: `submit` makes the call of this name.
+    fn make(
+        self,
+        name: &'static str,
+        engine: u64,
+        submit: impl FnOnce(&Self) -> hsa_status_t + Send + 'static,
+    ) -> hsa_status_t {
+        let again = self.clone();
+        let call = Call {
+            name,
+            agents: &[Agent(again.to_agent.handle), Agent(again.from_agent.handle)],
+            dependencies: &again.dependencies,
+            completion: again.completion,
+            bytes: again.bytes as u64,
+            order: order(again.to_agent, again.from_agent, engine),
+        };
+        call.make(move || submit(&self), || again.clone().others())
+    }
+
     /// The other ways to make it.
     fn others(self) -> Vec<OtherWay> {
         let (to, from, bytes, completion) = (self.to, self.from, self.bytes, self.completion);
@@ -121,7 +143,7 @@ impl Linear {
                 ptr::with_exposed_provenance(self.from),
                 self.from_agent,
                 self.bytes,
-                u32::try_from(self.dependencies.len()).unwrap_or(u32::MAX),
+                self.dependency_count,
                 list(&self.dependencies),
                 self.completion,
             )
@@ -156,43 +178,18 @@ pub unsafe extern "C" fn hsa_amd_memory_async_copy(
     dep_signals: *const hsa_signal_t,
     completion_signal: hsa_signal_t,
 ) -> hsa_status_t {
-    // SAFETY: the caller's obligation.
-    let dependencies = unsafe { dependencies(num_dep_signals, dep_signals) };
-    let (to, from) = (number(dst), number(src));
-    let call = Call {
-        name: "hsa_amd_memory_async_copy",
-        agents: &[Agent(dst_agent.handle), Agent(src_agent.handle)],
-        dependencies: &dependencies.clone(),
-        completion: completion_signal,
-        bytes: size as u64,
-        order: order(dst_agent, src_agent, 0),
-    };
-    let again = dependencies.clone();
-    let submit = move || {
-        // SAFETY: the caller's obligations are passed on: memory and signals live until the copy is complete.
-        unsafe {
-            real!(hsa_amd_memory_async_copy)(
-                ptr::with_exposed_provenance_mut(to),
-                dst_agent,
-                ptr::with_exposed_provenance(from),
-                src_agent,
-                size,
-                num_dep_signals,
-                list(&dependencies),
-                completion_signal,
-            )
-        }
-    };
     let linear = Linear {
-        to,
+        to: number(dst),
         to_agent: dst_agent,
-        from,
+        from: number(src),
         from_agent: src_agent,
         bytes: size,
-        dependencies: again,
+        dependency_count: num_dep_signals,
+        // SAFETY: the caller's obligation.
+        dependencies: unsafe { dependencies(num_dep_signals, dep_signals) },
         completion: completion_signal,
     };
-    call.make(submit, || linear.others())
+    linear.make("hsa_amd_memory_async_copy", 0, Linear::submit)
 }
 
 #[allow(clippy::too_many_arguments, reason = "the signature is HSA's")]
@@ -208,45 +205,34 @@ pub unsafe extern "C" fn hsa_amd_memory_async_copy_on_engine(
     engine_id: hsa_amd_sdma_engine_id_t,
     force_copy_on_sdma: bool,
 ) -> hsa_status_t {
-    // SAFETY: the caller's obligation.
-    let dependencies = unsafe { dependencies(num_dep_signals, dep_signals) };
-    let (to, from) = (number(dst), number(src));
-    let call = Call {
-        name: "hsa_amd_memory_async_copy_on_engine",
-        agents: &[Agent(dst_agent.handle), Agent(src_agent.handle)],
-        dependencies: &dependencies.clone(),
+    let linear = Linear {
+        to: number(dst),
+        to_agent: dst_agent,
+        from: number(src),
+        from_agent: src_agent,
+        bytes: size,
+        dependency_count: num_dep_signals,
+        // SAFETY: the caller's obligation.
+        dependencies: unsafe { dependencies(num_dep_signals, dep_signals) },
         completion: completion_signal,
-        bytes: size as u64,
-        order: order(dst_agent, src_agent, u64::from(engine_id)),
     };
-    let again = dependencies.clone();
-    let submit = move || {
-        // SAFETY: as above.
+    linear.make("hsa_amd_memory_async_copy_on_engine", u64::from(engine_id), move |linear| {
+        // SAFETY: the caller's obligations are passed on, as in `Linear::submit`.
         unsafe {
             real!(hsa_amd_memory_async_copy_on_engine)(
-                ptr::with_exposed_provenance_mut(to),
-                dst_agent,
-                ptr::with_exposed_provenance(from),
-                src_agent,
-                size,
-                num_dep_signals,
-                list(&dependencies),
-                completion_signal,
+                ptr::with_exposed_provenance_mut(linear.to),
+                linear.to_agent,
+                ptr::with_exposed_provenance(linear.from),
+                linear.from_agent,
+                linear.bytes,
+                linear.dependency_count,
+                list(&linear.dependencies),
+                linear.completion,
                 engine_id,
                 force_copy_on_sdma,
             )
         }
-    };
-    let linear = Linear {
-        to,
-        to_agent: dst_agent,
-        from,
-        from_agent: src_agent,
-        bytes: size,
-        dependencies: again,
-        completion: completion_signal,
-    };
-    call.make(submit, || linear.others())
+    })
 }
 
 /// A pitched pointer that may go to another thread.
